@@ -1,0 +1,44 @@
+# Everything happens in a local .venv; nothing outside this folder is touched.
+PYTHON ?= python3
+BIN := .venv/bin
+STAMP := .venv/.installed
+
+.PHONY: setup demo test check format bench reference docs clean
+
+setup: $(STAMP)
+
+$(STAMP): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "STAX needs Python 3.11 or newer; set PYTHON=python3.11 or the like." >&2; exit 2; }
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@touch $@
+
+demo: setup
+	$(BIN)/python examples/where_policies_end.py --task hard-maze --policies 6000 --out demo
+
+test: setup
+	$(BIN)/python -m pytest
+
+check: setup
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: setup
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: setup
+	$(BIN)/stax bench
+
+# The whole set of recorded rollouts: make reference REFERENCE=path/to/reference
+reference: setup
+	$(BIN)/python benchmarks/compare_reference.py --reference $(REFERENCE)
+
+# The pictures and numbers of docs/tasks.md.
+docs: setup
+	$(BIN)/python docs/make_tasks_page.py
+
+clean:
+	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis demo dist build
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,1 @@
+"""Measurements of speed, as ratios within one run where a comparison exists."""

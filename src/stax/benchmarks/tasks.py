@@ -1,0 +1,164 @@
+"""How fast the simulators and the drawing are.
+
+Everything is measured side by side in one run, because the speed of a machine changes from one minute to the next: only the
+ratios are comparable between runs.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stax.errors import InvalidInputError
+from stax.policies import act
+from stax.tasks import BUILT_IN, make_task
+from stax.tasks.compiled import CompiledTask
+from stax.tasks.compiling import available_threads
+
+_ENVIRONMENTS = {"curling": "stax/Curling-v0", "hard-maze": "stax/HardMaze-v0", "redundant-arm": "stax/RedundantArm-v0"}
+_ROLLOUTS = {"curling": 512, "hard-maze": 1500, "redundant-arm": 12_000}
+_PICTURES = 30_000
+
+
+def run_benchmarks(*, as_json: bool, quick: bool) -> int:
+    """Measures everything and prints a table, or JSON; progress goes to stderr."""
+    share = 0.1 if quick else 1.0
+    results: dict[str, Any] = {"machine": _machine(), "tasks": {}}
+    for name in BUILT_IN:
+        _say(f"rollouts and pictures of {name}")
+        results["tasks"][name] = _measure_task(name, share)
+    _say("a fresh process with and without compiled code in the cache")
+    for name in BUILT_IN:
+        results["tasks"][name] |= _measure_start(name)
+    if as_json:
+        print(json.dumps(results, indent=2))
+    else:
+        _print_table(results)
+    return 0
+
+
+def _say(what: str) -> None:
+    print(f"stax bench: {what} ...", file=sys.stderr, flush=True)
+
+
+def _machine() -> dict[str, Any]:
+    return {
+        "threads": available_threads(),
+        "processor": platform.machine(),
+        "python": platform.python_version(),
+        "system": platform.system(),
+    }
+
+
+def _best_rate(work: Callable[[], object], amount: int, repeats: int = 3) -> float:
+    """The highest rate of several repeats: the least disturbed one."""
+    rates = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        work()
+        rates.append(amount / (time.perf_counter() - start))
+    return max(rates)
+
+
+def _measure_task(name: str, share: float) -> dict[str, float]:
+    task = make_task(name)
+    assert isinstance(task, CompiledTask)
+    rng = np.random.default_rng(0)
+    count = max(64, int(_ROLLOUTS[name] * share))
+    genomes = rng.normal(size=(count, task.genome_size))
+    rollouts = task.evaluate(genomes)
+    result: dict[str, float] = {}
+    for threads in sorted({1, min(2, available_threads())}):
+        task.threads = threads
+        result[f"rollouts_per_second_{threads}_threads"] = _best_rate(lambda: task.evaluate(genomes), count)
+    if available_threads() > 1:
+        result["second_thread_is_worth"] = result["rollouts_per_second_2_threads"] / result["rollouts_per_second_1_threads"]
+
+    few = genomes[: max(2, int(20 * share))]
+    single = result["rollouts_per_second_1_threads"]
+    gym_rate = _best_rate(lambda: _step_through_gymnasium(name, task.policy_sizes, few), len(few), 1)
+    result["gymnasium_rollouts_per_second"] = gym_rate
+    result["times_as_fast_as_gymnasium_1_thread"] = single / gym_rate
+    if name == "curling":
+        try:
+            box2d_rate = _best_rate(lambda: _step_through_box2d(task.policy_sizes, few), len(few), 1)
+            result["box2d_rollouts_per_second"] = box2d_rate
+            result["times_as_fast_as_box2d_1_thread"] = single / box2d_rate
+        except InvalidInputError as error:
+            _say(f"no comparison with Box2D: {error}")
+
+    pictures = max(500, int(_PICTURES * share))
+    some = rollouts.take(rng.integers(len(rollouts), size=pictures // task.observation_samples))
+    for threads in sorted({1, min(2, available_threads())}):
+        task.threads = threads
+        result[f"pictures_per_second_{threads}_threads"] = _best_rate(
+            lambda: task.observe(some), len(some) * task.observation_samples
+        )
+    result["snapshot_bytes_per_rollout"] = rollouts.snapshots[0].nbytes
+    return result
+
+
+def _step_through_gymnasium(name: str, sizes: tuple[int, ...], genomes: NDArray[np.float64]) -> None:
+    import gymnasium
+
+    env = gymnasium.make(_ENVIRONMENTS[name]).unwrapped
+    for genome in genomes:
+        observation, _ = env.reset()
+        ended = False
+        while not ended:
+            observation, _, ended, _, _ = env.step(act(genome, sizes, observation.astype(np.float64)))
+
+
+def _step_through_box2d(sizes: tuple[int, ...], genomes: NDArray[np.float64]) -> None:
+    from stax.benchmarks.box2d_table import Box2DTable
+
+    for genome in genomes:
+        table = Box2DTable()
+        for _ in range(500):
+            table.step(act(genome, sizes, table.state))
+
+
+_FIRST_ROLLOUT = """
+import time
+start = time.perf_counter()
+import numpy as np
+import stax
+task = stax.make_task({name!r})
+task.evaluate(np.zeros((1, task.genome_size)))
+print(time.perf_counter() - start)
+"""
+
+
+def _measure_start(name: str) -> dict[str, float]:
+    """Import plus first rollout in a fresh process: compiling, and with the compiled code in the cache."""
+    with tempfile.TemporaryDirectory() as folder:
+        environment = {**os.environ, "NUMBA_CACHE_DIR": str(Path(folder))}
+        seconds = []
+        for _ in range(2):
+            command = [sys.executable, "-c", _FIRST_ROLLOUT.format(name=name)]
+            done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+            seconds.append(float(done.stdout))
+    return {"compiling_start_seconds": seconds[0], "warm_start_seconds": seconds[1]}
+
+
+def _print_table(results: dict[str, Any]) -> None:
+    names = list(results["tasks"])
+    keys = list(dict.fromkeys(key for task in results["tasks"].values() for key in task))
+    machine = results["machine"]
+    print(f"{machine['threads']} threads, {machine['processor']}, {machine['system']}, Python {machine['python']}")
+    print(f"{'':<40}" + "".join(f"{name:>16}" for name in names))
+    for key in keys:
+        cells = [results["tasks"][name].get(key) for name in names]
+        texts = ["" if cell is None else (f"{cell:,.0f}" if cell >= 100 else f"{cell:.2f}") for cell in cells]
+        print(f"{key.replace('_', ' '):<40}" + "".join(f"{text:>16}" for text in texts))

@@ -1,0 +1,183 @@
+"""The `stax` command: thin, and quick to answer. Everything heavy is imported where it is used."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Callable, Sequence
+from importlib import metadata
+from pathlib import Path
+from typing import Any, NoReturn
+
+from stax.errors import InvalidInputError
+
+DONE, FAILED, WRONG_USAGE, INTERRUPTED = 0, 1, 2, 130
+
+
+class _Parser(argparse.ArgumentParser):
+    """Answers wrong usage with one line."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(WRONG_USAGE, f"{self.prog}: {message} (see '{self.prog} --help')\n")
+
+
+def _version() -> str:
+    from stax import __version__
+
+    packages = []
+    for package in ("numpy", "numba", "gymnasium"):
+        try:
+            packages.append(f"{package} {metadata.version(package)}")
+        except metadata.PackageNotFoundError:
+            packages.append(f"{package} missing")
+    return f"stax {__version__} (Python {sys.version.split()[0]}, {', '.join(packages)})"
+
+
+class _PrintVersion(argparse.Action):
+    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> NoReturn:
+        print(_version())
+        parser.exit(DONE)
+
+
+def build_parser() -> argparse.ArgumentParser:
+    parser = _Parser(
+        prog="stax",
+        description="Discover and exploit sparse rewards in a learned behaviour space.",
+        epilog="Exit codes: 0 done, 1 failed, 2 wrong usage or bad input, 130 interrupted.",
+    )
+    parser.add_argument("--version", action=_PrintVersion, nargs=0, help="print the version and exit")
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", parser_class=_Parser)
+
+    tasks = commands.add_parser("tasks", help="list the tasks", description="Lists the built-in tasks and their options.")
+    tasks.add_argument("--json", action="store_true", help="as JSON")
+    tasks.set_defaults(command=_tasks)
+
+    check = commands.add_parser(
+        "check-task",
+        help="test a task, your own above all, against the contract",
+        description="Tests a task against the contract that the search relies on, and says in plain words what is wrong.",
+    )
+    check.add_argument("name", metavar="NAME", help="a task's name, or module:Class for your own")
+    check.add_argument("--set", action="append", default=[], metavar="OPTION=VALUE", help="an option of the task (repeatable)")
+    check.add_argument("--seed", type=int, default=0, help="of the policies tried (default 0)")
+    check.set_defaults(command=_check_task)
+
+    bench = commands.add_parser(
+        "bench",
+        help="measure speed",
+        description="Measures the simulators and the drawing, as ratios within one run where a comparison exists.",
+    )
+    bench.add_argument("--json", action="store_true", help="as JSON on stdout instead of a table")
+    bench.add_argument("--quick", action="store_true", help="fewer rollouts: a first impression")
+    bench.set_defaults(command=_bench)
+    return parser
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the command; the exit code says how it went."""
+    parser = build_parser()
+    options = parser.parse_args(arguments)
+    if not hasattr(options, "command"):
+        parser.print_help()
+        return DONE
+    command: Callable[[argparse.Namespace], int] = options.command
+    # A user's own task lies in the folder the command is called from.
+    sys.path.insert(0, str(Path.cwd()))
+    try:
+        return command(options)
+    except InvalidInputError as error:
+        print(f"stax: {error}", file=sys.stderr)
+        return WRONG_USAGE
+    except KeyboardInterrupt:
+        print("stax: interrupted", file=sys.stderr)
+        return INTERRUPTED
+    except BrokenPipeError:
+        # Whoever read our output has gone, as `| head` does.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return DONE
+
+
+def parse_settings(settings: Sequence[str]) -> dict[str, Any]:
+    """Options given as name=value: whole numbers, numbers, true, false and none are understood, the rest is text."""
+    parsed: dict[str, Any] = {}
+    for setting in settings:
+        name, equals, text = setting.partition("=")
+        if not equals or not name:
+            raise InvalidInputError(f"--set takes OPTION=VALUE, not {setting!r}.")
+        parsed[name.removeprefix("task.")] = _value(text)
+    return parsed
+
+
+def _value(text: str) -> Any:
+    words = {"true": True, "false": False, "none": None}
+    if text.lower() in words:
+        return words[text.lower()]
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            pass
+    return text
+
+
+def _tasks(options: argparse.Namespace) -> int:
+    from stax.tasks import BUILT_IN, make_task, task_options
+
+    rows: list[dict[str, Any]] = []
+    for name in BUILT_IN:
+        task = make_task(name)
+        defaults = {key: value for key, value in task_options(type(task)).items() if key != "threads"}
+        about = (type(task).__doc__ or "").strip().splitlines()[0]
+        areas = [{"name": area.name, "center": area.center, "radius": area.radius} for area in task.reward_areas]
+        rows.append(
+            {
+                "name": name,
+                "about": about,
+                "genome_size": task.genome_size,
+                "steps": getattr(task, "horizon", None),
+                "reward_areas": areas,
+                "ground_truth_bounds": task.ground_truth_bounds,
+                "options": defaults,
+            }
+        )
+    if options.json:
+        import json
+
+        print(json.dumps(rows, indent=2))
+        return DONE
+    for row in rows:
+        print(
+            f"{row['name']:<14} {row['genome_size']} parameters, {row['steps']} steps, {len(row['reward_areas'])} reward areas"
+        )
+        print(f"{'':<14} {row['about']}")
+        for key, value in row["options"].items():
+            print(f"{'':<14} --set task.{key}={value} (default)")
+    print("Your own: module:Class. Test it with 'stax check-task module:Class'.")
+    return DONE
+
+
+def _check_task(options: argparse.Namespace) -> int:
+    from stax.tasks import make_task
+    from stax.tasks.contract import check_task
+
+    task = make_task(options.name, **parse_settings(options.set))
+    findings = check_task(task, seed=options.seed)
+    for finding in findings:
+        print(f"{'WRONG' if finding.problem else 'ok':<6} {finding.what}{': ' + finding.problem if finding.problem else ''}")
+    wrong = sum(bool(finding.problem) for finding in findings)
+    if wrong:
+        print(f"{options.name}: {wrong} of {len(findings)} checks found something wrong.")
+        return FAILED
+    print(f"{options.name} keeps the contract ({len(findings)} checks).")
+    return DONE
+
+
+def _bench(options: argparse.Namespace) -> int:
+    from stax.benchmarks.tasks import run_benchmarks
+
+    return run_benchmarks(as_json=options.json, quick=options.quick)
+
+
+def entry_point() -> None:
+    sys.exit(main())

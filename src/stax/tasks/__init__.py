@@ -1,0 +1,64 @@
+"""The tasks: worlds to search in, and the one protocol to bring your own."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+from typing import Any
+
+from stax.errors import InvalidInputError
+from stax.tasks.task import RewardArea, Rollouts, Task
+
+__all__ = ["BUILT_IN", "RewardArea", "Rollouts", "Task", "make_task", "task_class", "task_options"]
+
+BUILT_IN = {
+    "curling": "stax.tasks.curling:Curling",
+    "hard-maze": "stax.tasks.hard_maze:HardMaze",
+    "redundant-arm": "stax.tasks.redundant_arm:RedundantArm",
+}
+
+
+def task_class(name: str) -> type[Task]:
+    """The class behind a task's name: a built-in one, or `module:Class` for your own."""
+    target = BUILT_IN.get(name, name)
+    module_name, colon, class_name = target.partition(":")
+    if not colon or not module_name or not class_name:
+        raise InvalidInputError(f"There is no task {name!r}; there are {', '.join(BUILT_IN)}, and your own as 'module:Class'.")
+    try:
+        module = importlib.import_module(module_name)
+    except ModuleNotFoundError as error:
+        if error.name and not module_name.startswith(error.name):
+            raise InvalidInputError(f"Task {name!r} needs the module {error.name!r}, which is not installed.") from None
+        raise InvalidInputError(f"Task {name!r} names the module {module_name!r}, which cannot be found.") from None
+    found = getattr(module, class_name, None)
+    if not inspect.isclass(found):
+        raise InvalidInputError(f"Task {name!r} names {class_name!r}, which is not a class of the module {module_name!r}.")
+    if not issubclass(found, Task):
+        raise InvalidInputError(f"Task {name!r} names a class that is not a subclass of stax.Task.")
+    return found
+
+
+def task_options(cls: type[Task]) -> dict[str, Any]:
+    """A task's options and their defaults (`inspect.Parameter.empty` if there is none)."""
+    parameters = inspect.signature(cls).parameters.values()
+    kinds = (inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return {parameter.name: parameter.default for parameter in parameters if parameter.kind in kinds}
+
+
+def make_task(name: str, **options: Any) -> Task:
+    """A task by name, its options as keywords: `make_task("hard-maze", sensors="published-code")`."""
+    if not isinstance(name, str):
+        raise InvalidInputError(f"A task's name must be text, not {name!r}.")
+    cls = task_class(name)
+    known = task_options(cls)
+    for option in options:
+        if option not in known:
+            allowed = f"it has {', '.join(known)}" if known else "it has none"
+            raise InvalidInputError(f"Task {name!r} has no option {option!r}; {allowed}.")
+    for option, default in known.items():
+        if default is inspect.Parameter.empty and option not in options:
+            raise InvalidInputError(f"Task {name!r} needs the option {option!r}, which was not given.")
+    task = cls(**options)
+    if name not in BUILT_IN and not hasattr(task, "name"):
+        task.name = name
+    return task

@@ -1,0 +1,203 @@
+"""What the three built-in tasks have in common: compiled rollouts on threads, and one scene for all pictures."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from stax.errors import InvalidInputError
+from stax.policies import network_genome_size
+from stax.tasks.compiling import announcing, check_threads, in_slices
+from stax.tasks.drawing import (
+    AREA_COLORS,
+    GREY,
+    WHITE,
+    Shapes,
+    View,
+    discs,
+    lines,
+    new_canvas,
+    paint,
+    paint_scenes,
+)
+from stax.tasks.task import (
+    Observations,
+    Picture,
+    RewardArea,
+    Rollouts,
+    States,
+    Task,
+    area_rewards,
+    check_genomes,
+    sample_steps,
+)
+
+OBSERVATION_SIZE = 64
+
+
+class CompiledTask(Task):
+    """A built-in task. A subclass brings the simulation of a slice of genomes and the shapes of its scene.
+
+    Args:
+        threads: how many threads evaluate and draw; all available ones if None. The result does not depend on it.
+    """
+
+    observation_shape = (OBSERVATION_SIZE, OBSERVATION_SIZE, 3)
+    policy_sizes: tuple[int, ...]
+    """Layers of the policy network, inputs first."""
+    horizon: int
+    """Steps of an episode at most."""
+    state_size: int
+    """Numbers of a state, as `trajectory` gives and `render` takes them."""
+    snapshot_size: int
+    """Numbers of a snapshot: the first ones of a state."""
+    view: View
+    """The part of the world that pictures show."""
+    ground_truth_bounds: tuple[tuple[float, float], ...]
+    _grain: int = 16
+    """Most rows that a thread takes at once."""
+
+    def __init__(self, *, threads: int | None = None) -> None:
+        self.threads = check_threads(threads)
+        self.genome_size = network_genome_size(self.policy_sizes)
+        self._samples = sample_steps(self.horizon, self.observation_samples)
+        self._backgrounds: dict[int, NDArray[np.uint8]] = {}
+
+    @abstractmethod
+    def _simulate(
+        self, genomes: NDArray[np.float64], snapshots: NDArray[np.float32], final: NDArray[np.float64], steps: NDArray[np.int64]
+    ) -> None:
+        """Runs every genome, and fills in its snapshots, its final state and its number of steps. Releases the GIL."""
+
+    @abstractmethod
+    def _trace(self, genome: NDArray[np.float64]) -> States:
+        """All states of one genome's rollout."""
+
+    @abstractmethod
+    def _descriptor(self, states: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The ground-truth descriptor (n, 2) of states (n, state_size)."""
+
+    @abstractmethod
+    def _world_point(self, descriptor: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Where in the world a ground-truth descriptor (..., 2) lies."""
+
+    @abstractmethod
+    def _fixed_shapes(self) -> Shapes:
+        """What never moves."""
+
+    @abstractmethod
+    def _moving_shapes(self, snapshots: NDArray[np.float64], *, for_people: bool) -> Shapes:
+        """What moves: (n, shapes, columns) for snapshots (n, snapshot_size); people are shown all of it."""
+
+    def evaluate(self, genomes: ArrayLike) -> Rollouts:
+        array = check_genomes(genomes, self.genome_size)
+        snapshots = np.empty((len(array), self.observation_samples, self.snapshot_size), np.float32)
+        final = np.empty((len(array), self.state_size))
+        steps = np.empty(len(array), np.int64)
+
+        def simulate(rows: slice) -> None:
+            self._simulate(array[rows], snapshots[rows], final[rows], steps[rows])
+
+        with announcing(f"the simulator of {self.name}"):
+            in_slices(simulate, len(array), threads=self.threads, grain=self._grain)
+        ground_truth = self._descriptor(final)
+        reward, reward_area = area_rewards(ground_truth, self.reward_areas)
+        return Rollouts(reward=reward, reward_area=reward_area, steps=steps, snapshots=snapshots, ground_truth=ground_truth)
+
+    def observe(self, rollouts: Rollouts) -> Observations:
+        snapshots = np.asarray(rollouts.snapshots, np.float64).reshape(-1, self.snapshot_size)
+        pictures = np.empty((len(snapshots), *self.observation_shape), np.uint8)
+        background = self._background(OBSERVATION_SIZE)
+
+        def draw(rows: slice) -> None:
+            paint_scenes(background, self._moving_shapes(snapshots[rows], for_people=False), self.view, pictures[rows])
+
+        with announcing("the drawing of pictures"):
+            in_slices(draw, len(snapshots), threads=self.threads, grain=512)
+        return pictures.reshape(len(rollouts), -1, *self.observation_shape)
+
+    def trajectory(self, genome: ArrayLike) -> States:
+        array = np.asarray(genome)
+        if array.ndim != 1:
+            raise InvalidInputError(f"genome must be one row of {self.genome_size} numbers, not of shape {array.shape}.")
+        with announcing(f"the simulator of {self.name}"):
+            return self._trace(check_genomes(array[None], self.genome_size)[0])
+
+    def render(
+        self,
+        state: ArrayLike,
+        size: int = 512,
+        *,
+        trail: ArrayLike | None = None,
+        ends: ArrayLike | None = None,
+        reward_areas: bool = True,
+    ) -> Picture:
+        """A picture for people of one state: (size, size, 3) uint8.
+
+        Args:
+            state: the numbers of one state, as `trajectory` gives them.
+            size: width and height in pixels.
+            trail: states passed on the way there (n, state_size); drawn as a line through their descriptors.
+            ends: ground-truth descriptors (n, 2) to mark as dots: where policies ended.
+            reward_areas: whether to show the reward areas and the start.
+        """
+        array = self._check_state(state)
+        check_size(size)
+        with announcing("the drawing of pictures"):
+            canvas = self._background(size).copy()
+            if reward_areas:
+                paint(canvas, self._area_shapes(), self.view)
+            if ends is not None:
+                points = self._world_point(np.asarray(ends, np.float64).reshape(-1, 2))
+                paint(canvas, discs(points, 0.004 * self.view.width, (31, 98, 191), opacity=0.55, least=1.0), self.view)
+            if trail is not None:
+                path = self._world_point(self._descriptor(np.atleast_2d(np.asarray(trail, np.float64))))
+                paint(canvas, lines(path[:-1], path[1:], 0.0025 * self.view.width, (150, 90, 200), least=0.6), self.view)
+            paint(canvas, self._moving_shapes(array[None, : self.snapshot_size], for_people=True)[0], self.view)
+        return canvas
+
+    def _check_state(self, state: ArrayLike) -> NDArray[np.float64]:
+        array = np.asarray(state, np.float64)
+        if array.shape != (self.state_size,) or not np.isfinite(array).all():
+            raise InvalidInputError(
+                f"A state of {self.name} is {self.state_size} finite numbers, not an array of shape {array.shape}"
+                f"{' with nan or infinity in it' if array.shape == (self.state_size,) else ''}."
+            )
+        return array
+
+    def _background(self, size: int) -> NDArray[np.uint8]:
+        if size not in self._backgrounds:
+            canvas = new_canvas(size, WHITE)
+            paint(canvas, self._fixed_shapes(), self.view)
+            self._backgrounds[size] = canvas
+        return self._backgrounds[size]
+
+    def _area_shapes(self) -> Shapes:
+        """Reward areas, and a cross where the descriptor is at the start."""
+        rows = []
+        scale = np.linalg.norm(self._world_point(np.array([1.0, 0.0])) - self._world_point(np.zeros(2)))
+        for area, color in zip(self.reward_areas, AREA_COLORS, strict=False):
+            center = self._world_point(np.asarray(area.center))
+            radius = float(area.radius or 0.0) * float(scale)
+            rows.append(discs(center, radius, color, opacity=0.25))
+            rows.append(discs(center, radius, color, ring=0.003 * self.view.width))
+        start = self._world_point(self._descriptor(self._start()[None])[0])
+        arm = 0.02 * self.view.width * np.array([[1.0, 1.0], [1.0, -1.0]])
+        rows.extend(lines(start - arm, start + arm, 0.003 * self.view.width, GREY, least=0.6))
+        return np.array(rows)
+
+    @abstractmethod
+    def _start(self) -> NDArray[np.float64]:
+        """The state at the start of an episode."""
+
+
+def check_size(size: Any) -> None:
+    if isinstance(size, bool) or not isinstance(size, int) or not 16 <= size <= 8192:
+        raise InvalidInputError(f"size must be a whole number of pixels from 16 to 8192, not {size!r}.")
+
+
+def areas(*circles: tuple[str, tuple[float, float], float]) -> tuple[RewardArea, ...]:
+    return tuple(RewardArea(name, center, radius) for name, center, radius in circles)

@@ -1,0 +1,92 @@
+"""Compiled code: kept between runs, announced when it takes a while, spread over threads."""
+
+from __future__ import annotations
+
+import os
+import sys
+import zlib
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from numba.core import event
+
+from stax.errors import InvalidInputError
+
+
+def source_stamp(*sources: str) -> int:
+    """A number that changes whenever one of these files or folders of the package does.
+
+    Numba keys its cache on the file of the outermost function alone, and would go on using an old build after a change in
+    a function called from there. A kernel therefore closes over the stamp of the other files it is built from, which makes
+    it a part of the key.
+    """
+    package = Path(__file__).parent.parent
+    stamp = 0
+    for source in sources:
+        path = package / source
+        for file in [path] if path.is_file() else sorted(path.glob("*.py")):
+            stamp = zlib.crc32(file.read_bytes(), stamp)
+    return stamp
+
+
+class _Announcer(event.Listener):  # type: ignore[misc]
+    """Says once that compiling has begun."""
+
+    def __init__(self, what: str) -> None:
+        self.what = what
+        self.said = False
+
+    def on_start(self, event: Any) -> None:
+        if not self.said:
+            self.said = True
+            print(f"stax: compiling {self.what}; this happens once and takes up to a minute ...", file=sys.stderr, flush=True)
+
+    def on_end(self, event: Any) -> None:
+        pass
+
+
+@contextmanager
+def announcing(what: str) -> Iterator[None]:
+    """One line on stderr if anything has to be compiled inside; none if it is found in the cache."""
+    with event.install_listener("numba:compile", _Announcer(what)):
+        yield
+
+
+def available_threads() -> int:
+    """How many threads this process may use at once."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)
+
+
+def check_threads(threads: int | None) -> int:
+    if threads is None:
+        return available_threads()
+    if isinstance(threads, bool) or not isinstance(threads, int) or threads < 1:
+        raise InvalidInputError(f"threads must be a whole number of at least 1, not {threads!r}.")
+    return threads
+
+
+@cache
+def _pool(process: int, threads: int) -> ThreadPoolExecutor:
+    # The process is part of the key because threads do not survive a fork.
+    return ThreadPoolExecutor(threads, thread_name_prefix="stax")
+
+
+def in_slices(work: Callable[[slice], None], count: int, *, threads: int, grain: int) -> None:
+    """Calls `work` on slices that make up range(count), on several threads at once.
+
+    The work releases the GIL and writes to its own slice only. Slices are as even as can be and hold at most `grain` rows.
+    """
+    pieces = threads * -(-count // (threads * grain))
+    bounds = [count * i // pieces for i in range(pieces + 1)]
+    slices = [slice(a, b) for a, b in pairwise(bounds) if a < b]
+    if threads == 1 or len(slices) == 1:
+        for piece in slices:
+            work(piece)
+    else:
+        for _ in _pool(os.getpid(), threads).map(work, slices):
+            pass

@@ -1,0 +1,234 @@
+"""Tests a task against the contract of `stax.tasks.task`, and says in plain words what is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stax.errors import InvalidInputError
+from stax.tasks.task import Genomes, Rollouts, Task
+
+_POLICIES = 12
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing looked at: fine if `problem` is empty."""
+
+    what: str
+    problem: str = ""
+
+
+class _Broken(Exception):
+    """A problem found; its text says which."""
+
+
+def check_task(task: Task, *, seed: int = 0) -> list[Finding]:
+    """Everything the contract asks for, looked at in turn. What builds on a broken part is left out."""
+    low, high = -5.0, 5.0
+    findings = [_look("attributes", lambda: _attributes(task))]
+    if findings[0].problem:
+        return findings
+    low, high = task.genome_bounds
+    genomes = np.clip(np.random.default_rng(seed).normal(size=(_POLICIES, task.genome_size)), low, high)
+    outcome: list[Rollouts] = []
+    findings.append(_look("evaluate gives rollouts", lambda: outcome.append(_evaluated(task, genomes))))
+    if not outcome:
+        return findings
+    rollouts = outcome[0]
+    findings += [
+        _look("rewards and reward areas", lambda: _rewards(task, rollouts)),
+        _look("steps", lambda: _steps(rollouts)),
+        _look("ground truth", lambda: _ground_truth(task, rollouts)),
+        _look("same answer again", lambda: _same(rollouts, _evaluated(task, genomes), "evaluated twice")),
+        _look(
+            "any order",
+            lambda: _same(rollouts, _evaluated(task, genomes[::-1].copy()).take(slice(None, None, -1)), "in reverse order"),
+        ),
+        _look("any batch size", lambda: _same(rollouts, _one_by_one(task, genomes), "one at a time")),
+        _look("genomes left alone", lambda: _untouched(task, genomes)),
+        _look("bad genomes refused", lambda: _refusals(task, genomes)),
+        _look("observations", lambda: _observations(task, rollouts)),
+    ]
+    if _overrides(task, "trajectory"):
+        findings.append(_look("trajectory", lambda: _trajectory(task, genomes, rollouts)))
+    if _overrides(task, "render"):
+        findings.append(_look("render", lambda: _render(task, genomes)))
+    return findings
+
+
+def _look(what: str, test: Callable[[], Any]) -> Finding:
+    try:
+        test()
+    except _Broken as broken:
+        return Finding(what, str(broken))
+    except Exception as error:  # a user's task may raise anything
+        return Finding(what, f"it raised {type(error).__name__}: {error}")
+    return Finding(what)
+
+
+def _overrides(task: Task, method: str) -> bool:
+    return getattr(type(task), method) is not getattr(Task, method)
+
+
+def _attributes(task: Task) -> None:
+    for name in ("name", "genome_size", "observation_shape", "reward_areas"):
+        if not hasattr(task, name):
+            raise _Broken(f"the task has no attribute {name!r}")
+    if not isinstance(task.genome_size, int) or task.genome_size < 1:
+        raise _Broken(f"genome_size must be a whole number of at least 1, not {task.genome_size!r}")
+    low, high = task.genome_bounds
+    if not (np.isfinite(low) and np.isfinite(high) and low < high):
+        raise _Broken(f"genome_bounds must be a finite lowest and a higher highest value, not {task.genome_bounds!r}")
+    if not isinstance(task.observation_samples, int) or task.observation_samples < 1:
+        raise _Broken(f"observation_samples must be a whole number of at least 1, not {task.observation_samples!r}")
+    if task.observation_dtype not in ("uint8", "float32"):
+        raise _Broken(f"observation_dtype must be 'uint8' or 'float32', not {task.observation_dtype!r}")
+    if not task.observation_shape or any(not isinstance(n, int) or n < 1 for n in task.observation_shape):
+        raise _Broken(f"observation_shape must be whole numbers of at least 1, not {task.observation_shape!r}")
+    if len(task.reward_areas) < 1:
+        raise _Broken("reward_areas is empty: a task has at least one source of reward")
+    if task.ground_truth_bounds is not None:
+        bounds = np.asarray(task.ground_truth_bounds, dtype=float)
+        if bounds.ndim != 2 or bounds.shape[1] != 2 or not (bounds[:, 0] < bounds[:, 1]).all():
+            raise _Broken(f"ground_truth_bounds must be pairs of a lowest and a higher value, not {task.ground_truth_bounds!r}")
+
+
+def _evaluated(task: Task, genomes: Genomes) -> Rollouts:
+    rollouts = task.evaluate(genomes)
+    if not isinstance(rollouts, Rollouts):
+        raise _Broken(f"evaluate must return stax.Rollouts, not {type(rollouts).__name__}")
+    if len(rollouts) != len(genomes):
+        raise _Broken(f"evaluate was given {len(genomes)} policies and returned {len(rollouts)} rollouts")
+    return rollouts
+
+
+def _rewards(task: Task, rollouts: Rollouts) -> None:
+    reward, area = np.asarray(rollouts.reward), np.asarray(rollouts.reward_area)
+    if reward.ndim != 1 or reward.dtype.kind != "f":
+        raise _Broken(f"reward must be a 1-D array of floating-point numbers, not {reward.ndim}-D of {reward.dtype}")
+    if not np.isfinite(reward).all():
+        raise _Broken(
+            f"reward must be finite, but policy {np.argmax(~np.isfinite(reward))} got {reward[~np.isfinite(reward)][0]}"
+        )
+    if (reward < 0).any():
+        raise _Broken(f"reward must not be negative, but policy {np.argmax(reward < 0)} got {reward[reward < 0][0]}")
+    if area.ndim != 1 or area.dtype.kind not in "iu":
+        raise _Broken(f"reward_area must be a 1-D array of whole numbers, not {area.ndim}-D of {area.dtype}")
+    if ((area < -1) | (area >= len(task.reward_areas))).any():
+        raise _Broken(
+            f"reward_area must be -1 to {len(task.reward_areas) - 1}, but there is {area[(area < -1) | (area >= len(task.reward_areas))][0]}"
+        )
+    if ((reward > 0) & (area < 0)).any():
+        raise _Broken(f"policy {np.argmax((reward > 0) & (area < 0))} is rewarded, but its reward_area says none (-1)")
+
+
+def _steps(rollouts: Rollouts) -> None:
+    steps = np.asarray(rollouts.steps)
+    if steps.ndim != 1 or steps.dtype.kind not in "iu":
+        raise _Broken(f"steps must be a 1-D array of whole numbers, not {steps.ndim}-D of {steps.dtype}")
+    if (steps < 1).any():
+        raise _Broken(f"steps must be at least 1, but policy {np.argmax(steps < 1)} did {steps[steps < 1][0]}")
+
+
+def _ground_truth(task: Task, rollouts: Rollouts) -> None:
+    truth, bounds = rollouts.ground_truth, task.ground_truth_bounds
+    if bounds is None:
+        if truth is not None:
+            raise _Broken("rollouts have a ground_truth, but the task has no ground_truth_bounds to go with it")
+        return
+    if truth is None:
+        raise _Broken("the task has ground_truth_bounds, but rollouts have no ground_truth")
+    if truth.shape != (len(rollouts), len(bounds)) or truth.dtype.kind != "f":
+        raise _Broken(
+            f"ground_truth must be floating-point numbers of shape {(len(rollouts), len(bounds))}, not {truth.dtype} of shape {truth.shape}"
+        )
+    if not np.isfinite(truth).all():
+        raise _Broken(
+            f"ground_truth must be finite, but policy {np.argmax(~np.isfinite(truth).all(axis=1))} has {truth[~np.isfinite(truth)][0]}"
+        )
+
+
+def _fields(rollouts: Rollouts) -> Iterator[tuple[str, NDArray[Any]]]:
+    for name in ("reward", "reward_area", "steps", "ground_truth", "snapshots"):
+        value = getattr(rollouts, name)
+        if value is not None:
+            yield name, np.asarray(value)
+
+
+def _same(expected: Rollouts, got: Rollouts, how: str) -> None:
+    others = dict(_fields(got))
+    for name, column in _fields(expected):
+        other = others.get(name)
+        if other is None or other.shape != column.shape:
+            raise _Broken(f"{name} has another shape when the same policies are evaluated {how}")
+        if not np.array_equal(column, other, equal_nan=column.dtype.kind == "f"):
+            different = np.argmax((column != other).reshape(len(column), -1).any(axis=1))
+            raise _Broken(
+                f"{name} of policy {different} differs when the same policies are evaluated {how}: a rollout must depend on its genome alone"
+            )
+
+
+def _one_by_one(task: Task, genomes: Genomes) -> Rollouts:
+    return Rollouts.concat([_evaluated(task, genomes[i : i + 1].copy()) for i in range(len(genomes))])
+
+
+def _untouched(task: Task, genomes: Genomes) -> None:
+    given = genomes.copy()
+    task.evaluate(given)
+    if not np.array_equal(given, genomes):
+        raise _Broken("evaluate changes the array of genomes it is given")
+
+
+def _refusals(task: Task, genomes: Genomes) -> None:
+    broken = genomes.copy()
+    broken[0, 0] = np.nan
+    cases = [("a genome with nan in it", broken), ("genomes one number too wide", np.hstack([genomes, genomes[:, :1]]))]
+    for what, array in cases:
+        try:
+            task.evaluate(array)
+        except ValueError:
+            continue
+        except Exception as error:
+            raise _Broken(f"given {what}, evaluate raised {type(error).__name__} instead of a ValueError: {error}") from None
+        raise _Broken(f"given {what}, evaluate did not raise a ValueError (stax.tasks.task.check_genomes does this for you)")
+
+
+def _observations(task: Task, rollouts: Rollouts) -> None:
+    expected = (len(rollouts), task.observation_samples, *task.observation_shape)
+    seen = np.asarray(task.observe(rollouts))
+    if seen.shape != expected:
+        raise _Broken(f"observe must return the shape {expected} (policies, samples, *observation_shape), not {seen.shape}")
+    if seen.dtype != np.dtype(task.observation_dtype):
+        raise _Broken(f"observe must return {task.observation_dtype}, as observation_dtype says, not {seen.dtype}")
+    if seen.dtype.kind == "f" and not np.isfinite(seen).all():
+        raise _Broken("observations must be finite")
+    if not np.array_equal(seen, np.asarray(task.observe(rollouts))):
+        raise _Broken("observe gives another answer when asked again")
+    some = np.arange(len(rollouts))[::-3]
+    if not np.array_equal(seen[some], np.asarray(task.observe(rollouts.take(some)))):
+        raise _Broken("observe gives another answer for some of the rollouts than for all of them")
+
+
+def _trajectory(task: Task, genomes: Genomes, rollouts: Rollouts) -> None:
+    states = np.asarray(task.trajectory(genomes[0]))
+    if states.ndim != 2:
+        raise _Broken(f"trajectory must be a 2-D array (steps + 1, state size), not {states.ndim}-D")
+    if len(states) != rollouts.steps[0] + 1:
+        raise _Broken(f"trajectory has {len(states)} states, but the rollout did {rollouts.steps[0]} steps and has a start")
+    if not np.isfinite(states).all():
+        raise _Broken("trajectory has states that are not finite")
+
+
+def _render(task: Task, genomes: Genomes) -> None:
+    try:
+        state = task.trajectory(genomes[0])[-1]
+    except InvalidInputError:
+        raise _Broken("render is there, but there is no trajectory to take a state from") from None
+    picture = np.asarray(task.render(state, 96))
+    if picture.shape != (96, 96, 3) or picture.dtype != np.uint8:
+        raise _Broken(f"render(state, 96) must be uint8 of shape (96, 96, 3), not {picture.dtype} of shape {picture.shape}")

@@ -1,0 +1,229 @@
+"""Curling: a two-link arm pushes a ball over a table."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from stax.policies import forward
+from stax.tasks.compiled import CompiledTask, areas
+from stax.tasks.compiling import source_stamp
+from stax.tasks.curling_physics.contacts import reset
+from stax.tasks.curling_physics.scene import (
+    ANGLE,
+    BALL,
+    BALL_RADIUS,
+    LINK_0,
+    LINK_1,
+    SPIN,
+    TABLE_CENTER,
+    World,
+    X,
+    Y,
+    new_worlds,
+    world_at,
+)
+from stax.tasks.curling_physics.stepping import new_lanes, step
+from stax.tasks.drawing import BLUE, GREEN, RED, WALL, Shapes, View, discs, lines, quads
+from stax.tasks.task import States
+
+POLICY_SIZES = (6, 5, 5, 5, 2)
+HORIZON = 500
+STATE_SIZE = 6
+SNAPSHOT_SIZE = 4
+
+_POOL = 64
+_NO_ACTIONS = np.empty((0, 2))
+_NO_TRACE = np.empty((0, 0, STATE_SIZE))
+_NO_SNAPSHOTS = np.empty((0, 0, SNAPSHOT_SIZE), np.float32)
+_NO_SAMPLES = np.empty(0, np.int64)
+
+
+@njit(nogil=True, error_model="numpy", no_cpython_wrapper=True)
+def _read(worlds, lane, values):
+    """The state as the policy and people know it: ball x, y; joint angles; joint speeds."""
+    body = worlds.body[lane]
+    values[0] = body[BALL, X] - TABLE_CENTER
+    values[1] = body[BALL, Y] - TABLE_CENTER
+    values[2] = body[LINK_0, ANGLE]
+    values[3] = body[LINK_1, ANGLE] - body[LINK_0, ANGLE]
+    values[4] = body[LINK_0, SPIN]
+    values[5] = body[LINK_1, SPIN] - body[LINK_0, SPIN]
+
+
+@njit(nogil=True, error_model="numpy", no_cpython_wrapper=True)
+def _clipped(speed):
+    return np.float32(min(max(speed, -1.0), 1.0))
+
+
+def _make_simulate(stamp):
+    # One kernel for rollouts, replays and single steps, because this is the simulator that takes longest to compile.
+    @njit(cache=True, nogil=True, error_model="numpy")
+    def simulate(genomes, actions, worlds, lanes, motors, first, last, samples, snapshots, trace, final):
+        """Does the steps `first` to `last` of every genome, driven by its policy or, if there are any, by `actions`.
+
+        Starts afresh if `first` is 0, else goes on with the worlds as they are.
+        """
+        _ = stamp
+        pool = worlds.body.shape[0]
+        values, scratch = np.empty(STATE_SIZE), np.empty(STATE_SIZE)
+        for start in range(0, genomes.shape[0], pool):
+            active = min(pool, genomes.shape[0] - start)
+            for lane in range(active):
+                if first == 0:
+                    reset(world_at(worlds, lane))
+                if trace.size:
+                    _read(worlds, lane, trace[start + lane, 0])
+            sample = 0
+            for t in range(first, last):
+                for lane in range(active):
+                    if actions.size:
+                        values[0], values[1] = actions[t - first, 0], actions[t - first, 1]
+                    else:
+                        _read(worlds, lane, values)
+                        forward(genomes[start + lane], POLICY_SIZES, values, scratch)
+                    motors[lane, 0] = _clipped(values[0])
+                    motors[lane, 1] = _clipped(values[1])
+                step(worlds, lanes, motors, active)
+                for lane in range(active):
+                    if trace.size:
+                        _read(worlds, lane, trace[start + lane, t - first + 1])
+                if sample < samples.size and samples[sample] == t:
+                    for lane in range(active):
+                        _read(worlds, lane, values)
+                        for i in range(SNAPSHOT_SIZE):
+                            snapshots[start + lane, sample, i] = values[i]
+                    sample += 1
+            for lane in range(active):
+                _read(worlds, lane, final[start + lane])
+
+    return simulate
+
+
+_simulate = _make_simulate(source_stamp("policies.py", "tasks/curling_physics"))
+
+
+class Table:
+    """One table stepped by hand: what the Gymnasium environment and replays are made of."""
+
+    def __init__(self) -> None:
+        self._worlds: World = new_worlds(1)
+        self._lanes = new_lanes(1)
+        self._motors = np.zeros((1, 2), np.float32)
+        self._genome = np.zeros((1, 1))
+        self._steps = 0
+        self.state = np.empty(STATE_SIZE)
+
+    def reset(self) -> None:
+        self._steps = 0
+        self._run(_NO_ACTIONS, 0)
+
+    def step(self, action: NDArray[np.float64]) -> None:
+        self._run(np.ascontiguousarray(action, np.float64).reshape(1, 2), 1)
+
+    def _run(self, actions: NDArray[np.float64], steps: int) -> None:
+        final = np.empty((1, STATE_SIZE))
+        last = self._steps + steps
+        _simulate(
+            self._genome,
+            actions,
+            self._worlds,
+            self._lanes,
+            self._motors,
+            self._steps,
+            last,
+            _NO_SAMPLES,
+            _NO_SNAPSHOTS,
+            _NO_TRACE,
+            final,
+        )
+        self._steps = last
+        self.state = final[0]
+
+
+class Curling(CompiledTask):
+    """A two-link arm pushes a ball over a square table; rewarded is a ball that comes to rest in one of two areas.
+
+    A state is the ball's x and y, the two joint angles and the two joint speeds; the policy sees all six and sets the speeds
+    of the joints' motors. The physics are those of Box2D 2.3, step by step and rounding by rounding.
+    """
+
+    name = "curling"
+    policy_sizes = POLICY_SIZES
+    horizon = HORIZON
+    state_size = STATE_SIZE
+    snapshot_size = SNAPSHOT_SIZE
+    ground_truth_bounds = ((-1.35, 1.35), (-1.35, 1.35))
+    reward_areas = areas(("upper right", (0.8, 0.8), 0.4), ("lower right", (0.8, -0.8), 0.2))
+    view = View(left=-1.6, top=1.6, width=3.2, y_down=False)
+    _grain = _POOL
+
+    def _simulate(
+        self, genomes: NDArray[np.float64], snapshots: NDArray[np.float32], final: NDArray[np.float64], steps: NDArray[np.int64]
+    ) -> None:
+        pool = min(_POOL, len(genomes))
+        motors = np.zeros((pool, 2), np.float32)
+        _simulate(
+            genomes,
+            _NO_ACTIONS,
+            new_worlds(pool),
+            new_lanes(pool),
+            motors,
+            0,
+            HORIZON,
+            self._samples,
+            snapshots,
+            _NO_TRACE,
+            final,
+        )
+        steps[:] = HORIZON
+
+    def _trace(self, genome: NDArray[np.float64]) -> States:
+        trace = np.empty((1, HORIZON + 1, STATE_SIZE))
+        motors, final = np.zeros((1, 2), np.float32), np.empty((1, STATE_SIZE))
+        _simulate(
+            genome[None],
+            _NO_ACTIONS,
+            new_worlds(1),
+            new_lanes(1),
+            motors,
+            0,
+            HORIZON,
+            _NO_SAMPLES,
+            _NO_SNAPSHOTS,
+            trace,
+            final,
+        )
+        return trace[0]
+
+    def _start(self) -> NDArray[np.float64]:
+        table = Table()
+        table.reset()
+        return table.state
+
+    def _descriptor(self, states: NDArray[np.float64]) -> NDArray[np.float64]:
+        return states[:, :2].copy()
+
+    def _world_point(self, descriptor: NDArray[np.float64]) -> NDArray[np.float64]:
+        return descriptor
+
+    def _fixed_shapes(self) -> Shapes:
+        inner, outer = 1.45, 1.55
+        walls = [[(-outer, a), (outer, a), (outer, b), (-outer, b)] for a, b in ((-outer, -inner), (inner, outer))]
+        walls += [[(a, -outer), (a, outer), (b, outer), (b, -outer)] for a, b in ((-outer, -inner), (inner, outer))]
+        return quads(np.array(walls), WALL)
+
+    def _moving_shapes(self, snapshots: NDArray[np.float64], *, for_people: bool) -> Shapes:
+        ball, first, second = snapshots[:, :2], snapshots[:, 2], snapshots[:, 2] + snapshots[:, 3]
+        base = np.broadcast_to(np.array([0.0, -1.5]), ball.shape)
+        hinge = base + np.stack([-np.sin(first), np.cos(first)], axis=-1)
+        along = np.stack([-np.sin(second), np.cos(second)], axis=-1)
+        return np.stack(
+            [
+                lines(base, hinge, 0.05, BLUE, least=1.0),
+                lines(hinge - 0.1 * along, hinge + 0.9 * along, 0.05, GREEN, least=1.0),
+                discs(ball, float(BALL_RADIUS), RED),
+            ],
+            axis=1,
+        )

@@ -1,0 +1,180 @@
+"""Pictures of scenes, anti-aliased, drawn in compiled code.
+
+A scene is a list of shapes in world units, one row of `COLUMNS` numbers each, painted in order. The same rows make the small
+observations for an autoencoder and the large pictures for people. A shape covers a pixel by how deep the pixel's centre lies
+within it, from nothing half a pixel outside its edge to all of it half a pixel inside.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+Shapes = NDArray[np.float64]
+"""(n, COLUMNS) one scene, or (scenes, n, COLUMNS)."""
+Color = tuple[int, int, int]
+
+WHITE: Color = (255, 255, 255)
+WALL: Color = (70, 74, 84)
+BLUE: Color = (31, 98, 191)
+RED: Color = (214, 40, 40)
+ORANGE: Color = (240, 140, 20)
+GREEN: Color = (40, 150, 90)
+GREY: Color = (150, 155, 165)
+AREA_COLORS: tuple[Color, ...] = (GREEN, ORANGE, RED, BLUE, (140, 80, 170), (0, 150, 160))
+
+# Kind; four points x, y; radius, or half of a line's width; the least the radius may shrink to, in pixels; colour; opacity.
+_KIND, _X0, _Y0, _X1, _Y1, _X2, _Y2, _X3, _Y3, _RADIUS, _LEAST, _RED, _GREEN, _BLUE, _OPACITY = range(15)
+COLUMNS = 15
+_DISC, _LINE, _QUAD, _RING = range(4)
+
+
+def _blank(count: tuple[int, ...], kind: int, color: Color, opacity: float, least: float) -> Shapes:
+    rows = np.zeros((*count, COLUMNS))
+    rows[..., _KIND] = kind
+    rows[..., _RED : _BLUE + 1] = color
+    rows[..., _OPACITY] = opacity
+    rows[..., _LEAST] = least
+    return rows
+
+
+def discs(
+    centers: NDArray[np.float64], radius: float, color: Color, *, opacity: float = 1.0, least: float = 0.0, ring: float = 0.0
+) -> Shapes:
+    """Filled circles around centres (..., 2), or rings of that half width. `least`: smallest radius in pixels."""
+    rows = _blank(centers.shape[:-1], _RING if ring else _DISC, color, opacity, least)
+    rows[..., _X0 : _Y0 + 1] = centers
+    rows[..., _RADIUS] = radius
+    rows[..., _X1] = ring
+    return rows
+
+
+def lines(
+    starts: NDArray[np.float64],
+    ends: NDArray[np.float64],
+    half_width: float,
+    color: Color,
+    *,
+    opacity: float = 1.0,
+    least: float = 0.0,
+) -> Shapes:
+    """Straight lines with round ends between points (..., 2). `least`: smallest half width in pixels."""
+    rows = _blank(starts.shape[:-1], _LINE, color, opacity, least)
+    rows[..., _X0 : _Y0 + 1] = starts
+    rows[..., _X1 : _Y1 + 1] = ends
+    rows[..., _RADIUS] = half_width
+    return rows
+
+
+def quads(corners: NDArray[np.float64], color: Color, *, opacity: float = 1.0) -> Shapes:
+    """Convex quadrilaterals, corners (..., 4, 2) in order around them."""
+    rows = _blank(corners.shape[:-2], _QUAD, color, opacity, 0.0)
+    rows[..., _X0 : _Y3 + 1] = corners.reshape(*corners.shape[:-2], 8)
+    return rows
+
+
+class View(NamedTuple):
+    """Which square of the world a picture shows."""
+
+    left: float
+    """The smallest x."""
+    top: float
+    """The y of the upper edge: the smallest where y points down, the largest where it points up."""
+    width: float
+    y_down: bool
+
+
+def paint(canvas: NDArray[np.uint8], shapes: Shapes, view: View) -> None:
+    """Paints one scene over a square canvas (size, size, 3), in place."""
+    _paint_scenes(canvas[None], np.ascontiguousarray(shapes)[None], canvas[None], view.left, view.top, view.width, view.y_down)
+
+
+def paint_scenes(background: NDArray[np.uint8], shapes: Shapes, view: View, out: NDArray[np.uint8]) -> None:
+    """Paints scenes (n, shapes, COLUMNS), each over a copy of the background, into `out` (n, size, size, 3)."""
+    _paint_scenes(background[None], shapes, out, view.left, view.top, view.width, view.y_down)
+
+
+def new_canvas(size: int, color: Color = WHITE) -> NDArray[np.uint8]:
+    canvas = np.empty((size, size, 3), np.uint8)
+    canvas[:] = color
+    return canvas
+
+
+@njit(nogil=True, error_model="numpy", no_cpython_wrapper=True)
+def _line_distance(x, y, x0, y0, x1, y1):
+    dx, dy = x1 - x0, y1 - y0
+    length = dx * dx + dy * dy
+    along = ((x - x0) * dx + (y - y0) * dy) / length if length > 0.0 else 0.0
+    along = min(max(along, 0.0), 1.0)
+    return math.hypot(x - x0 - along * dx, y - y0 - along * dy)
+
+
+@njit(nogil=True, error_model="numpy", no_cpython_wrapper=True)
+def _quad_depth(x, y, corners):
+    """How far inside all four edges a point is; negative outside. Near a corner outside, only the nearer edge's line counts."""
+    area = 0.0
+    for i in range(4):
+        j = (i + 1) % 4
+        area += corners[i, 0] * corners[j, 1] - corners[j, 0] * corners[i, 1]
+    turn = 1.0 if area > 0.0 else -1.0
+    depth = 1e9
+    for i in range(4):
+        j = (i + 1) % 4
+        dx, dy = corners[j, 0] - corners[i, 0], corners[j, 1] - corners[i, 1]
+        length = math.sqrt(dx * dx + dy * dy)
+        if length > 0.0:
+            depth = min(depth, turn * (dx * (y - corners[i, 1]) - dy * (x - corners[i, 0])) / length)
+    return depth
+
+
+@njit(nogil=True, error_model="numpy", no_cpython_wrapper=True)
+def _paint_shape(canvas, shape, corners, left, top, scale, y_sign):
+    size = canvas.shape[0]
+    kind = int(shape[_KIND])
+    points = 4 if kind == _QUAD else (2 if kind == _LINE else 1)
+    # Pixel centres lie at whole numbers.
+    low_x = low_y = 1e9
+    high_x = high_y = -1e9
+    for i in range(points):
+        corners[i, 0] = (shape[_X0 + 2 * i] - left) * scale - 0.5
+        corners[i, 1] = (shape[_Y0 + 2 * i] - top) * y_sign * scale - 0.5
+        low_x, high_x = min(low_x, corners[i, 0]), max(high_x, corners[i, 0])
+        low_y, high_y = min(low_y, corners[i, 1]), max(high_y, corners[i, 1])
+    radius = max(shape[_RADIUS] * scale, shape[_LEAST])
+    ring = max(shape[_X1] * scale, 0.6) if kind == _RING else 0.0
+    reach = radius + ring + 0.5
+    # Whatever lies off the canvas is not visited; the sums stay small enough to be whole numbers.
+    first_column = int(math.ceil(min(max(low_x - reach, 0.0), float(size))))
+    last_column = int(math.floor(max(min(high_x + reach, size - 1.0), -1.0)))
+    first_row = int(math.ceil(min(max(low_y - reach, 0.0), float(size))))
+    last_row = int(math.floor(max(min(high_y + reach, size - 1.0), -1.0)))
+    for row in range(first_row, last_row + 1):
+        for column in range(first_column, last_column + 1):
+            if kind == _QUAD:
+                depth = _quad_depth(column, row, corners)
+            elif kind == _LINE:
+                distance = _line_distance(column, row, corners[0, 0], corners[0, 1], corners[1, 0], corners[1, 1])
+                depth = radius - distance
+            else:
+                distance = math.hypot(column - corners[0, 0], row - corners[0, 1])
+                depth = ring - abs(distance - radius) if kind == _RING else radius - distance
+            cover = min(max(depth + 0.5, 0.0), 1.0) * shape[_OPACITY]
+            if cover > 0.0:
+                for channel in range(3):
+                    old = float(canvas[row, column, channel])
+                    canvas[row, column, channel] = np.uint8(old + cover * (shape[_RED + channel] - old) + 0.5)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _paint_scenes(background, shapes, out, left, top, width, y_down):
+    corners = np.empty((4, 2))
+    size = out.shape[1]
+    y_sign = 1.0 if y_down else -1.0
+    for i in range(shapes.shape[0]):
+        out[i] = background[0]
+        for j in range(shapes.shape[1]):
+            _paint_shape(out[i], shapes[i, j], corners, left, top, size / width, y_sign)

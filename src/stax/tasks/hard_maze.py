@@ -1,0 +1,123 @@
+"""HardMaze: a wheeled robot finds its way through a maze that misleads."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from stax.errors import choice_error
+from stax.policies import forward
+from stax.tasks.compiled import CompiledTask, areas
+from stax.tasks.compiling import source_stamp
+from stax.tasks.drawing import BLUE, ORANGE, WALL, Shapes, View, discs, lines, quads
+from stax.tasks.hard_maze_physics import LASERS, PUBLISHED, ROBOT_RADIUS, SIZE, WALLS, reset, step
+from stax.tasks.task import States
+
+POLICY_SIZES = (5, 5, 5, 2)
+HORIZON = 2000
+STATE_SIZE = 8
+SNAPSHOT_SIZE = 3
+
+SENSORS = {"lasers": LASERS, "published-code": PUBLISHED}
+_NO_TRACE = np.empty((0, STATE_SIZE))
+
+
+def _make_kernels(stamp):
+    @njit(cache=True, nogil=True, error_model="numpy")
+    def simulate(genomes, sensors, samples, snapshots, trace, final):
+        """Runs every genome; `trace` takes the states of the first one, if it is not empty."""
+        _ = stamp
+        state, values, scratch = np.empty(STATE_SIZE), np.empty(5), np.empty(5)
+        for n in range(genomes.shape[0]):
+            reset(state, sensors)
+            if trace.size:
+                trace[0] = state
+            sample = 0
+            for t in range(HORIZON):
+                values[:] = state[3:]
+                forward(genomes[n], POLICY_SIZES, values, scratch)
+                step(state, values[0], values[1], sensors)
+                if trace.size:
+                    trace[t + 1] = state
+                if sample < samples.size and samples[sample] == t:
+                    for i in range(SNAPSHOT_SIZE):
+                        snapshots[n, sample, i] = state[i]
+                    sample += 1
+            final[n] = state
+
+    @njit(cache=True, nogil=True, error_model="numpy")
+    def begin(state, sensors):
+        """The start of an episode."""
+        _ = stamp
+        reset(state, sensors)
+
+    @njit(cache=True, nogil=True, error_model="numpy")
+    def advance(state, left, right, sensors):
+        """One step by hand."""
+        _ = stamp
+        step(state, left, right, sensors)
+
+    return simulate, begin, advance
+
+
+simulate, begin, advance = _make_kernels(source_stamp("policies.py", "tasks/hard_maze_physics.py"))
+
+
+class HardMaze(CompiledTask):
+    """A two-wheeled robot drives 2000 steps through a maze with dead ends; rewarded is an end in one of two areas.
+
+    A state is x, y, heading and the five sensor readings, which are what the policy sees; it sets the wheels' speeds.
+
+    Args:
+        sensors: "lasers", five lasers scaled to [0, 1] as in the paper; or "published-code", three lasers in world units and two
+            bumpers as in the authors' code.
+        threads: how many threads evaluate and draw; all available ones if None. The result does not depend on it.
+    """
+
+    name = "hard-maze"
+    policy_sizes = POLICY_SIZES
+    horizon = HORIZON
+    state_size = STATE_SIZE
+    snapshot_size = SNAPSHOT_SIZE
+    ground_truth_bounds = ((0.0, 1.0), (0.0, 1.0))
+    reward_areas = areas(("far end", (60 / SIZE, 60 / SIZE), 50 / SIZE), ("dead end", (100 / SIZE, 200 / SIZE), 50 / SIZE))
+    view = View(left=-1.5, top=-1.5, width=SIZE, y_down=True)
+
+    def __init__(self, *, sensors: str = "lasers", threads: int | None = None) -> None:
+        if sensors not in SENSORS:
+            raise choice_error("Option sensors of hard-maze", sensors, list(SENSORS))
+        self.sensors = sensors
+        super().__init__(threads=threads)
+
+    def _simulate(
+        self, genomes: NDArray[np.float64], snapshots: NDArray[np.float32], final: NDArray[np.float64], steps: NDArray[np.int64]
+    ) -> None:
+        simulate(genomes, SENSORS[self.sensors], self._samples, snapshots, _NO_TRACE, final)
+        steps[:] = HORIZON
+
+    def _trace(self, genome: NDArray[np.float64]) -> States:
+        trace = np.empty((HORIZON + 1, STATE_SIZE))
+        snapshots = np.empty((1, len(self._samples), SNAPSHOT_SIZE), np.float32)
+        simulate(genome[None], SENSORS[self.sensors], self._samples, snapshots, trace, np.empty((1, STATE_SIZE)))
+        return trace
+
+    def _start(self) -> NDArray[np.float64]:
+        state = np.empty(STATE_SIZE)
+        begin(state, SENSORS[self.sensors])
+        return state
+
+    def _descriptor(self, states: NDArray[np.float64]) -> NDArray[np.float64]:
+        return states[:, :2] / SIZE
+
+    def _world_point(self, descriptor: NDArray[np.float64]) -> NDArray[np.float64]:
+        return descriptor * SIZE
+
+    def _fixed_shapes(self) -> Shapes:
+        return quads(WALLS, WALL)
+
+    def _moving_shapes(self, snapshots: NDArray[np.float64], *, for_people: bool) -> Shapes:
+        center, heading = snapshots[:, :2], snapshots[:, 2]
+        nose = center + 1.6 * ROBOT_RADIUS * np.stack([np.cos(heading), np.sin(heading)], axis=-1)
+        robot = discs(center, ROBOT_RADIUS, BLUE, least=2.2)
+        return np.stack([robot, lines(center, nose, 0.25 * ROBOT_RADIUS, ORANGE, least=0.55)], axis=1)

@@ -1,0 +1,148 @@
+"""Redundant Arm: twenty joints that must not touch anything, themselves included."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from stax.errors import choice_error
+from stax.policies import forward
+from stax.tasks.compiled import CompiledTask, areas
+from stax.tasks.compiling import source_stamp
+from stax.tasks.drawing import BLUE, RED, WALL, Shapes, View, discs, lines, quads
+from stax.tasks.redundant_arm_physics import (
+    BASE,
+    HORIZON,
+    JOINTS,
+    LINK,
+    SCRATCH_SIZE,
+    STATE_SIZE,
+    WALLS,
+    reset,
+    step,
+)
+from stax.tasks.task import States
+
+POLICY_SIZES = (JOINTS, 5, 5, JOINTS)
+VIEWS = ("arm", "end-effector")
+_NO_TRACE = np.empty((0, STATE_SIZE))
+
+
+def _make_kernels(stamp):
+    @njit(cache=True, nogil=True, error_model="numpy")
+    def simulate(genomes, samples, snapshots, trace, final, steps):
+        """Runs every genome; `trace` takes the states of the first one, if it is not empty."""
+        _ = stamp
+        state, scratch = np.empty(STATE_SIZE), np.empty(SCRATCH_SIZE)
+        values, hidden = np.empty(JOINTS), np.empty(JOINTS)
+        for n in range(genomes.shape[0]):
+            reset(state)
+            if trace.size:
+                trace[0] = state
+            sample, ended, done = 0, False, 0
+            while not ended and done < HORIZON:
+                for i in range(JOINTS):
+                    values[i] = state[i] / math.pi
+                forward(genomes[n], POLICY_SIZES, values, hidden)
+                ended = step(state, values, scratch)
+                if trace.size:
+                    trace[done + 1] = state
+                if sample < samples.size and samples[sample] == done:
+                    snapshots[n, sample] = state[:JOINTS]
+                    sample += 1
+                done += 1
+            # An episode that ends early repeats its last picture.
+            while sample < samples.size:
+                snapshots[n, sample] = state[:JOINTS]
+                sample += 1
+            final[n] = state
+            steps[n] = done
+
+    @njit(cache=True, nogil=True, error_model="numpy")
+    def begin(state):
+        """The start of an episode."""
+        _ = stamp
+        reset(state)
+
+    @njit(cache=True, nogil=True, error_model="numpy")
+    def advance(state, torques, scratch):
+        """One step by hand; tells whether the episode ended."""
+        _ = stamp
+        return step(state, torques, scratch)
+
+    return simulate, begin, advance
+
+
+simulate, begin, advance = _make_kernels(source_stamp("policies.py", "tasks/redundant_arm_physics.py"))
+
+
+class RedundantArm(CompiledTask):
+    """A planar arm of 20 joints moves until it would touch itself, a wall or the border; rewarded is where its end comes to be.
+
+    A state is the 20 joint angles, the end effector's x and y, and the 20 joint speeds. The policy sees the angles divided by pi
+    and sets the joints' torques.
+
+    Args:
+        view: "arm", the autoencoder sees the whole arm; "end-effector", it sees only the arm's end (the paper's STAX_ef).
+        threads: how many threads evaluate and draw; all available ones if None. The result does not depend on it.
+    """
+
+    name = "redundant-arm"
+    policy_sizes = POLICY_SIZES
+    horizon = HORIZON
+    state_size = STATE_SIZE
+    snapshot_size = JOINTS
+    ground_truth_bounds = ((0.0, 1.0), (0.0, 1.0))
+    reward_areas = areas(
+        ("lower left", (0.25, 0.25), 0.05), ("upper right", (0.85, 0.85), 0.05), ("upper left", (0.25, 0.90), 0.05)
+    )
+    view = View(left=0.0, top=1.0, width=1.0, y_down=False)
+    _grain = 32
+
+    def __init__(self, *, view: str = "arm", threads: int | None = None) -> None:
+        if view not in VIEWS:
+            raise choice_error("Option view of redundant-arm", view, VIEWS)
+        self.shows = view
+        super().__init__(threads=threads)
+
+    def _simulate(
+        self, genomes: NDArray[np.float64], snapshots: NDArray[np.float32], final: NDArray[np.float64], steps: NDArray[np.int64]
+    ) -> None:
+        simulate(genomes, self._samples, snapshots, _NO_TRACE, final, steps)
+
+    def _trace(self, genome: NDArray[np.float64]) -> States:
+        trace, steps = np.empty((HORIZON + 1, STATE_SIZE)), np.empty(1, np.int64)
+        snapshots = np.empty((1, len(self._samples), JOINTS), np.float32)
+        simulate(genome[None], self._samples, snapshots, trace, np.empty((1, STATE_SIZE)), steps)
+        return trace[: steps[0] + 1]
+
+    def _start(self) -> NDArray[np.float64]:
+        state = np.empty(STATE_SIZE)
+        begin(state)
+        return state
+
+    def _descriptor(self, states: NDArray[np.float64]) -> NDArray[np.float64]:
+        return states[:, JOINTS : JOINTS + 2].copy()
+
+    def _world_point(self, descriptor: NDArray[np.float64]) -> NDArray[np.float64]:
+        return descriptor
+
+    def _fixed_shapes(self) -> Shapes:
+        corners = [[(x, y), (x + w, y), (x + w, y + h), (x, y + h)] for x, y, w, h in WALLS]
+        return quads(np.array(corners), WALL)
+
+    def _moving_shapes(self, snapshots: NDArray[np.float64], *, for_people: bool) -> Shapes:
+        heading = math.pi / 2 + np.cumsum(snapshots, axis=1)
+        points = np.empty((len(snapshots), JOINTS + 1, 2))
+        points[:, 0] = BASE
+        points[:, 1:, 0] = BASE[0] + np.cumsum(np.cos(heading) * LINK, axis=1)
+        points[:, 1:, 1] = BASE[1] + np.cumsum(np.sin(heading) * LINK, axis=1)
+        end = discs(points[:, -1:], 0.018, RED, least=1.8)
+        if self.shows == "end-effector" and not for_people:
+            return end
+        links = lines(points[:, :-1], points[:, 1:], 0.008, BLUE, least=0.7)
+        base = discs(points[:, :1], 0.016, WALL, least=1.4)
+        return np.concatenate([links, base, end], axis=1)
