@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,10 @@ class Box2DTable:
 
     def __init__(self) -> None:
         try:
-            import Box2D as b2
+            with warnings.catch_warnings():
+                # Its wrapper warns of its own types, and crashes if that is made an error.
+                warnings.simplefilter("ignore")
+                import Box2D as b2
         except ImportError:
             raise InvalidInputError(
                 "This needs Box2D, which is not installed; install it with: pip install 'stax-qd[box2d]'"

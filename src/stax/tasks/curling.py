@@ -22,7 +22,6 @@ from stax.tasks.curling_physics.scene import (
     X,
     Y,
     new_worlds,
-    world_at,
 )
 from stax.tasks.curling_physics.stepping import new_lanes, step
 from stax.tasks.drawing import BLUE, GREEN, RED, WALL, Shapes, View, discs, lines, quads
@@ -43,13 +42,12 @@ _NO_SAMPLES = np.empty(0, np.int64)
 @njit(nogil=True, error_model="numpy", no_cpython_wrapper=True)
 def _read(worlds, lane, values):
     """The state as the policy and people know it: ball x, y; joint angles; joint speeds."""
-    body = worlds.body[lane]
-    values[0] = body[BALL, X] - TABLE_CENTER
-    values[1] = body[BALL, Y] - TABLE_CENTER
-    values[2] = body[LINK_0, ANGLE]
-    values[3] = body[LINK_1, ANGLE] - body[LINK_0, ANGLE]
-    values[4] = body[LINK_0, SPIN]
-    values[5] = body[LINK_1, SPIN] - body[LINK_0, SPIN]
+    values[0] = worlds.body[lane, BALL, X] - TABLE_CENTER
+    values[1] = worlds.body[lane, BALL, Y] - TABLE_CENTER
+    values[2] = worlds.body[lane, LINK_0, ANGLE]
+    values[3] = worlds.body[lane, LINK_1, ANGLE] - worlds.body[lane, LINK_0, ANGLE]
+    values[4] = worlds.body[lane, LINK_0, SPIN]
+    values[5] = worlds.body[lane, LINK_1, SPIN] - worlds.body[lane, LINK_0, SPIN]
 
 
 @njit(nogil=True, error_model="numpy", no_cpython_wrapper=True)
@@ -72,7 +70,7 @@ def _make_simulate(stamp):
             active = min(pool, genomes.shape[0] - start)
             for lane in range(active):
                 if first == 0:
-                    reset(world_at(worlds, lane))
+                    reset(worlds, lane)
                 if trace.size:
                     _read(worlds, lane, trace[start + lane, 0])
             sample = 0

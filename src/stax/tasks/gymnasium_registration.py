@@ -1,14 +1,21 @@
-"""Tells Gymnasium of the three environments, without importing what they need.
-
-Installed as an entry point of the group `gymnasium.envs` under the name `stax`, which becomes their namespace: Gymnasium calls
-this when it is imported, and `gymnasium.make("stax/HardMaze-v0")` works without importing stax.
-"""
+"""Tells Gymnasium of the three environments, without importing what they need."""
 
 from __future__ import annotations
 
+from gymnasium.envs.registration import register, registry
 
-def register() -> None:
-    from gymnasium.envs.registration import register as register_one
+ENVIRONMENTS = {
+    "curling": "stax/Curling-v0",
+    "hard-maze": "stax/HardMaze-v0",
+    "redundant-arm": "stax/RedundantArm-v0",
+}
+"""The Gymnasium id of each built-in task."""
 
-    for name in ("Curling", "HardMaze", "RedundantArm"):
-        register_one(id=f"{name}-v0", entry_point=f"stax.tasks.gymnasium_envs:{name}Env")
+_CLASSES = {"stax/Curling-v0": "CurlingEnv", "stax/HardMaze-v0": "HardMazeEnv", "stax/RedundantArm-v0": "RedundantArmEnv"}
+
+
+def register_environments() -> None:
+    """Makes them known to `gymnasium.make`; does nothing the second time."""
+    for environment, class_name in _CLASSES.items():
+        if environment not in registry:
+            register(id=environment, entry_point=f"stax.tasks.gymnasium_envs:{class_name}")

@@ -59,12 +59,14 @@ from .scene import (
     compiled,
     f32,
     start_sweep,
+    world_at,
 )
 
 
 @compiled
-def reset(world):
-    """Puts every body at its start, at rest, with no memory of contacts."""
+def reset(worlds, lane):
+    """Puts every body of one world at its start, at rest, with no memory of contacts."""
+    world = world_at(worlds, lane)
     world.body[:] = ZERO
     world.hinge[:] = ZERO
     world.tally[:] = 0
@@ -107,28 +109,34 @@ def box_at(body, x, y, sine, cosine):
 @compiled
 def move_fat_box(world, body):
     """Refits a body's fattened box if this step's sweep left it."""
-    row = world.body[body]
-    ax0, ay0, ax1, ay1 = box_at(body, row[X_0], row[Y_0], row[SIN_0], row[COS_0])
-    bx0, by0, bx1, by1 = box_at(body, row[X], row[Y], row[SIN], row[COS])
+    ax0, ay0, ax1, ay1 = box_at(
+        body, world.body[body, X_0], world.body[body, Y_0], world.body[body, SIN_0], world.body[body, COS_0]
+    )
+    bx0, by0, bx1, by1 = box_at(body, world.body[body, X], world.body[body, Y], world.body[body, SIN], world.body[body, COS])
     x0, y0, x1, y1 = min(ax0, bx0), min(ay0, by0), max(ax1, bx1), max(ay1, by1)
-    if row[LEFT_SIDE] <= x0 and row[LOWER_SIDE] <= y0 and x1 <= row[RIGHT_SIDE] and y1 <= row[UPPER_SIDE]:
+    if (
+        world.body[body, LEFT_SIDE] <= x0
+        and world.body[body, LOWER_SIDE] <= y0
+        and x1 <= world.body[body, RIGHT_SIDE]
+        and y1 <= world.body[body, UPPER_SIDE]
+    ):
         return
-    dx = PREDICT * (row[X] - row[X_0])
-    dy = PREDICT * (row[Y] - row[Y_0])
-    row[LEFT_SIDE] = x0 - FATTEN + min(dx, ZERO)
-    row[LOWER_SIDE] = y0 - FATTEN + min(dy, ZERO)
-    row[RIGHT_SIDE] = x1 + FATTEN + max(dx, ZERO)
-    row[UPPER_SIDE] = y1 + FATTEN + max(dy, ZERO)
+    dx = PREDICT * (world.body[body, X] - world.body[body, X_0])
+    dy = PREDICT * (world.body[body, Y] - world.body[body, Y_0])
+    world.body[body, LEFT_SIDE] = x0 - FATTEN + min(dx, ZERO)
+    world.body[body, LOWER_SIDE] = y0 - FATTEN + min(dy, ZERO)
+    world.body[body, RIGHT_SIDE] = x1 + FATTEN + max(dx, ZERO)
+    world.body[body, UPPER_SIDE] = y1 + FATTEN + max(dy, ZERO)
 
 
 @compiled
 def _near(world, pair):
-    a, b = world.body[PAIRS[pair, 0]], world.body[PAIRS[pair, 1]]
+    a, b = PAIRS[pair, 0], PAIRS[pair, 1]
     return (
-        a[LEFT_SIDE] <= b[RIGHT_SIDE]
-        and a[LOWER_SIDE] <= b[UPPER_SIDE]
-        and b[LEFT_SIDE] <= a[RIGHT_SIDE]
-        and b[LOWER_SIDE] <= a[UPPER_SIDE]
+        world.body[a, LEFT_SIDE] <= world.body[b, RIGHT_SIDE]
+        and world.body[a, LOWER_SIDE] <= world.body[b, UPPER_SIDE]
+        and world.body[b, LEFT_SIDE] <= world.body[a, RIGHT_SIDE]
+        and world.body[b, LOWER_SIDE] <= world.body[a, UPPER_SIDE]
     )
 
 

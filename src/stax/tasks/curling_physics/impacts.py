@@ -130,21 +130,21 @@ def _solve_velocities(world, contacts, spare, plan):
 @compiled
 def _shift_sweep(world, body, alpha):
     """Moves the start of a body's sweep to a later fraction of the step."""
-    row = world.body[body]
-    share = (alpha - row[ALPHA]) / (ONE - row[ALPHA])
-    row[X_0] = (ONE - share) * row[X_0] + share * row[X]
-    row[Y_0] = (ONE - share) * row[Y_0] + share * row[Y]
-    row[ANGLE_0] = (ONE - share) * row[ANGLE_0] + share * row[ANGLE]
+    share = (alpha - world.body[body, ALPHA]) / (ONE - world.body[body, ALPHA])
+    world.body[body, X_0] = (ONE - share) * world.body[body, X_0] + share * world.body[body, X]
+    world.body[body, Y_0] = (ONE - share) * world.body[body, Y_0] + share * world.body[body, Y]
+    world.body[body, ANGLE_0] = (ONE - share) * world.body[body, ANGLE_0] + share * world.body[body, ANGLE]
     if body != BALL:
-        row[SIN_0] = math.sin(row[ANGLE_0])
-        row[COS_0] = math.cos(row[ANGLE_0])
-    row[ALPHA] = alpha
+        world.body[body, SIN_0] = math.sin(world.body[body, ANGLE_0])
+        world.body[body, COS_0] = math.cos(world.body[body, ANGLE_0])
+    world.body[body, ALPHA] = alpha
 
 
 @compiled
 def _sweep_to(world, body, alpha):
     """Puts a body where it was at that fraction of the step, and remembers where it had got to."""
-    world.backup[body] = world.body[body, : ALPHA + 1]
+    for column in range(ALPHA + 1):
+        world.backup[body, column] = world.body[body, column]
     _shift_sweep(world, body, alpha)
     for column in range(5):
         world.body[body, X + column] = world.body[body, X_0 + column]
@@ -152,7 +152,8 @@ def _sweep_to(world, body, alpha):
 
 @compiled
 def _undo_sweep(world, body):
-    world.body[body, : ALPHA + 1] = world.backup[body]
+    for column in range(ALPHA + 1):
+        world.body[body, column] = world.backup[body, column]
 
 
 @compiled
@@ -208,12 +209,11 @@ def _impact_of(world, a, b):
 @compiled
 def _stay_apart(world, a, b):
     """Whether the sweeps are too short for the two to meet: spares most pairs the search for a root."""
-    row_a, row_b = world.body[a], world.body[b]
     distance, _, _, _ = _closest_features(
         a,
         b,
-        (row_a[X_0], row_a[Y_0], row_a[SIN_0], row_a[COS_0]),
-        (row_b[X_0], row_b[Y_0], row_b[SIN_0], row_b[COS_0]),
+        (world.body[a, X_0], world.body[a, Y_0], world.body[a, SIN_0], world.body[a, COS_0]),
+        (world.body[b, X_0], world.body[b, Y_0], world.body[b, SIN_0], world.body[b, COS_0]),
     )
     return distance - _longest_move(world, a) - _longest_move(world, b) > _target(a, b) + LINEAR_SLOP
 
@@ -221,9 +221,12 @@ def _stay_apart(world, a, b):
 @compiled
 def _longest_move(world, body):
     """No point of a body's core moves farther than this in its sweep."""
-    row = world.body[body]
-    move = abs(row[X] - row[X_0]) + abs(row[Y] - row[Y_0])
-    return move if body == BALL else move + abs(row[ANGLE] - row[ANGLE_0]) * (HALF_SIZE[body, 0] + HALF_SIZE[body, 1])
+    move = abs(world.body[body, X] - world.body[body, X_0]) + abs(world.body[body, Y] - world.body[body, Y_0])
+    return (
+        move
+        if body == BALL
+        else move + abs(world.body[body, ANGLE] - world.body[body, ANGLE_0]) * (HALF_SIZE[body, 0] + HALF_SIZE[body, 1])
+    )
 
 
 @compiled
@@ -235,11 +238,10 @@ def _target(a, b):
 @compiled
 def _pose_during(world, body, t, whole_turns):
     """Position, sine and cosine of a body at a fraction of its sweep."""
-    row = world.body[body]
-    angle = (ONE - t) * (row[ANGLE_0] - whole_turns) + t * (row[ANGLE] - whole_turns)
+    angle = (ONE - t) * (world.body[body, ANGLE_0] - whole_turns) + t * (world.body[body, ANGLE] - whole_turns)
     return (
-        (ONE - t) * row[X_0] + t * row[X],
-        (ONE - t) * row[Y_0] + t * row[Y],
+        (ONE - t) * world.body[body, X_0] + t * world.body[body, X],
+        (ONE - t) * world.body[body, Y_0] + t * world.body[body, Y],
         math.sin(angle),
         math.cos(angle),
     )

@@ -114,11 +114,10 @@ def _solve_hinge_position(world, hinge):
     """Brings a hinge's two anchors together and its angle within the limits; tells whether it was near enough."""
     a, b = HINGE_A[hinge], HINGE_B[hinge]
     ma, mb, ia, ib = INV_MASS[a], INV_MASS[b], INV_INERTIA[a], INV_INERTIA[b]
-    pose_a, pose_b = world.body[a], world.body[b]
     angular_error = ZERO
     state = world.counts[LIMIT_STATE + hinge]
     if state != FREE:
-        angle = pose_b[ANGLE] - pose_a[ANGLE]
+        angle = world.body[b, ANGLE] - world.body[a, ANGLE]
         if state == AT_LOWER:
             c = angle - -LIMIT[hinge]
             angular_error = -c
@@ -128,14 +127,14 @@ def _solve_hinge_position(world, hinge):
             angular_error = c
             c = max(ZERO, min(c - ANGULAR_SLOP, MAX_ANGULAR_CORRECTION))
         push = -(ONE / (ia + ib)) * c
-        pose_a[ANGLE] -= ia * push
-        pose_b[ANGLE] += ib * push
+        world.body[a, ANGLE] -= ia * push
+        world.body[b, ANGLE] += ib * push
         if ma > ZERO:
             face(world, a)
         face(world, b)
     ax, ay = -world.body[a, SIN] * ANCHOR_A[hinge], world.body[a, COS] * ANCHOR_A[hinge]
     bx, by = -world.body[b, SIN] * ANCHOR_B[hinge], world.body[b, COS] * ANCHOR_B[hinge]
-    cx, cy = pose_b[X] + bx - pose_a[X] - ax, pose_b[Y] + by - pose_a[Y] - ay
+    cx, cy = world.body[b, X] + bx - world.body[a, X] - ax, world.body[b, Y] + by - world.body[a, Y] - ay
     error = math.sqrt(cx * cx + cy * cy)
     k11 = ma + mb + ia * ay * ay + ib * by * by
     k12 = -ia * ax * ay - ib * bx * by
@@ -145,13 +144,13 @@ def _solve_hinge_position(world, hinge):
         determinant = ONE / determinant
     x, y = -(determinant * (k22 * cx - k12 * cy)), -(determinant * (k11 * cy - k12 * cx))
     if ma > ZERO:
-        pose_a[X] -= ma * x
-        pose_a[Y] -= ma * y
-        pose_a[ANGLE] -= ia * (ax * y - ay * x)
+        world.body[a, X] -= ma * x
+        world.body[a, Y] -= ma * y
+        world.body[a, ANGLE] -= ia * (ax * y - ay * x)
         face(world, a)
-    pose_b[X] += mb * x
-    pose_b[Y] += mb * y
-    pose_b[ANGLE] += ib * (bx * y - by * x)
+    world.body[b, X] += mb * x
+    world.body[b, Y] += mb * y
+    world.body[b, ANGLE] += ib * (bx * y - by * x)
     face(world, b)
     return error <= LINEAR_SLOP and angular_error <= ANGULAR_SLOP
 

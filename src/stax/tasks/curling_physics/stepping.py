@@ -55,9 +55,13 @@ _BALL_SLOWS = ONE - DT * BALL_LINEAR_DAMPING
 _BALL_SPIN_SLOWS = ONE - DT * BALL_ANGULAR_DAMPING
 
 
-def new_lanes(pool: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Working memory for `step` on a pool of worlds: the solver's lanes, another set for sub-steps, a plan, an order."""
-    return np.zeros(LANE_SIZE, f32), np.zeros(LANE_SIZE, f32), np.zeros(PLAN_SIZE, np.int64), np.zeros(pool, np.int64)
+def new_lanes(pool: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Working memory for `step` on a pool of worlds.
+
+    The solver's lanes, another set for sub-steps, a plan; an order of the worlds, and how much work each is.
+    """
+    lane, spare = np.zeros(LANE_SIZE, f32), np.zeros(LANE_SIZE, f32)
+    return lane, spare, np.zeros(PLAN_SIZE, np.int64), np.zeros(pool, np.int64), np.zeros(pool, np.int64)
 
 
 @compiled
@@ -66,13 +70,16 @@ def step(worlds, lanes, motors, active):
 
     Worlds with as many contacts go through the solver together: a lane with fewer would wait for the others.
     """
-    lane, spare, plan, order = lanes
+    lane, spare, plan, order, work = lanes
+    most = 0
     for index in range(active):
         _find_contacts(world_at(worlds, index))
+        work[index] = 2 * worlds.counts[index, ALL_CONTACTS] + _at_limit(worlds, index)
+        most = max(most, work[index])
     placed = 0
-    for key in range(2 * PAIR_COUNT + 2):
+    for amount in range(most + 1):
         for index in range(active):
-            if _work(worlds, index) == key:
+            if work[index] == amount:
                 order[placed] = index
                 placed += 1
     for first in range(0, active, LANES):
@@ -80,10 +87,8 @@ def step(worlds, lanes, motors, active):
 
 
 @compiled
-def _work(worlds, index):
-    """Worlds with the same number need the same loops of the solver."""
-    count = worlds.counts[index]
-    return 2 * count[ALL_CONTACTS] + (count[LIMIT_STATE] != FREE or count[LIMIT_STATE_1] != FREE)
+def _at_limit(worlds, index):
+    return worlds.counts[index, LIMIT_STATE] != FREE or worlds.counts[index, LIMIT_STATE_1] != FREE
 
 
 @compiled
@@ -92,7 +97,7 @@ def _solve(worlds, group, lane, spare, plan, motors):
     plan[:] = 0
     for l, index in enumerate(group):
         _load(world_at(worlds, index), lane, l, motors[index, 0], motors[index, 1])
-        plan[AT_LIMIT] |= _work(worlds, index) % 2
+        plan[AT_LIMIT] |= _at_limit(worlds, index)
         for slot in range(worlds.counts[index, ALL_CONTACTS]):
             plan[slot] = max(plan[slot], points_to_solve(lane, l, slot))
     for l, index in enumerate(group):

@@ -62,31 +62,33 @@ from .scene import (
 )
 
 # Inlined before typing, so that no call stands between the compiler and a vector loop.
-inlined = njit(inline="always", nogil=True, error_model="numpy", no_cpython_wrapper=True)
+inlined = njit(inline="always", nogil=True, error_model="numpy", no_cpython_wrapper=True, _nrt=False)
 
 LANES = 16
 
-# Velocities of the three moving bodies.
+# First the contacts, one slot after the other. A slot starts with the velocities of the three moving bodies: the first slot's are
+# the ones that hinges work on, the other slots have copies, so that a slot's loop stays within the slot's rows, which the compiler
+# needs to see.
 _BALL_X, _BALL_Y, _BALL_W, _U_X, _U_Y, _U_W, _V_X, _V_Y, _V_W = (LANES * row for row in range(9))
-# The hinges. Lever arms: p on link 0 to hinge 0, q on link 0 to hinge 1, r on link 1 to hinge 1. Matrices a of hinge 0 and b
-# of hinge 1: rows 1 and 2 are the point, row 3 the limit; the inverse determinants of the point alone and of all three.
-_P_X, _P_Y, _Q_X, _Q_Y, _R_X, _R_Y = (LANES * row for row in range(9, 15))
-_A11, _A12, _A22, _A13, _A23, _A_DET, _A_DET_3 = (LANES * row for row in range(15, 22))
-_B11, _B12, _B22, _B13, _B23, _B_DET, _B_DET_3 = (LANES * row for row in range(22, 29))
-# Accumulated impulses: point, limit, motor; the motors' speeds and the limits' states.
-_A_X, _A_Y, _A_Z, _A_M, _B_X, _B_Y, _B_Z, _B_M = (LANES * row for row in range(29, 37))
-_MOTOR_0, _MOTOR_1, _LIMIT_0, _LIMIT_1 = (LANES * row for row in range(37, 41))
-# Contacts, one slot after the other: a copy of the velocities, so that a slot's loop stays within the slot's rows, which the
-# compiler needs to see; which bodies, their inverse masses, normal, friction; the matrix of two points together, its inverse,
-# and 1 if it is to be used; then both points: lever arms, effective masses, restitution, accumulated impulses.
-_SLOTS = LANES * 41
 _VELOCITIES = LANES * 9
+# Which bodies, their inverse masses, normal, friction; the matrix of two points together, its inverse, and 1 if it is to be used;
+# then both points: lever arms, effective masses, restitution, accumulated impulses.
 _BODY_A, _BODY_B, _M_A, _I_A, _M_B, _I_B, _N_X, _N_Y, _MU = (LANES * row for row in range(9, 18))
 _K11, _K12, _K22, _INV11, _INV12, _INV22, _BLOCK = (LANES * row for row in range(18, 25))
 _RA_X, _RA_Y, _RB_X, _RB_Y, _N_MASS, _T_MASS, _BIAS, _N_IMPULSE, _T_IMPULSE = (LANES * row for row in range(25, 34))
 _POINT = LANES * 9  # from one point's rows to the next's
-_SLOT = LANES * 43  # from one slot to the next
-LANE_SIZE = _SLOTS + _SLOT * PAIR_COUNT
+_SLOT_ROWS = 43
+_SLOT = LANES * _SLOT_ROWS  # from one slot to the next
+# The hinges. Lever arms: p on link 0 to hinge 0, q on link 0 to hinge 1, r on link 1 to hinge 1. Matrices a of hinge 0 and b
+# of hinge 1: rows 1 and 2 are the point, row 3 the limit; the inverse determinants of the point alone and of all three.
+# Accumulated impulses: point, limit, motor; the motors' speeds and the limits' states.
+_HINGES = range(_SLOT_ROWS * PAIR_COUNT, _SLOT_ROWS * PAIR_COUNT + 32)
+_P_X, _P_Y, _Q_X, _Q_Y, _R_X, _R_Y = (LANES * row for row in _HINGES[:6])
+_A11, _A12, _A22, _A13, _A23, _A_DET, _A_DET_3 = (LANES * row for row in _HINGES[6:13])
+_B11, _B12, _B22, _B13, _B23, _B_DET, _B_DET_3 = (LANES * row for row in _HINGES[13:20])
+_A_X, _A_Y, _A_Z, _A_M, _B_X, _B_Y, _B_Z, _B_M = (LANES * row for row in _HINGES[20:28])
+_MOTOR_0, _MOTOR_1, _LIMIT_0, _LIMIT_1 = (LANES * row for row in _HINGES[28:])
+LANE_SIZE = LANES * _HINGES.stop
 
 # What the lanes need: the most points of any lane in each slot, 0 after the last slot, and whether any hinge is at a limit.
 AT_LIMIT = PAIR_COUNT + 1
@@ -122,7 +124,7 @@ def store_velocities(world, lane, l):
 @compiled
 def load_contact(world, pair, lane, l, slot, ratio):
     """Fills a slot: lever arms, effective masses and restitution of a touching pair, and its impulses of the step before."""
-    at = _SLOTS + _SLOT * slot + l
+    at = _SLOT * slot + l
     a, b = PAIRS[pair, 0], PAIRS[pair, 1]
     ma, mb, ia, ib = INV_MASS[a], INV_MASS[b], INV_INERTIA[a], INV_INERTIA[b]
     radius_a, radius_b = RADIUS[a], RADIUS[b]
@@ -161,9 +163,8 @@ def load_contact(world, pair, lane, l, slot, ratio):
         lane[point + _N_MASS] = ONE / (ma + mb + ia * lever_a * lever_a + ib * lever_b * lever_b)
         lever_a, lever_b = rax * ty - ray * tx, rbx * ty - rby * tx
         lane[point + _T_MASS] = ONE / (ma + mb + ia * lever_a * lever_a + ib * lever_b * lever_b)
-        va, vb = world.body[a], world.body[b]
-        vx = vb[VX] + -vb[SPIN] * rby - va[VX] - -va[SPIN] * ray
-        vy = vb[VY] + vb[SPIN] * rbx - va[VY] - va[SPIN] * rax
+        vx = world.body[b, VX] + -world.body[b, SPIN] * rby - world.body[a, VX] - -world.body[a, SPIN] * ray
+        vy = world.body[b, VY] + world.body[b, SPIN] * rbx - world.body[a, VY] - world.body[a, SPIN] * rax
         approach = nx * vx + ny * vy
         if approach < -VELOCITY_THRESHOLD:
             lane[point + _BIAS] = -PAIR_RESTITUTION[pair] * approach
@@ -201,20 +202,20 @@ def _load_block(lane, at, ma, mb, ia, ib):
 @compiled
 def clear_contact(lane, l, slot):
     """An empty slot: no masses, no bodies, no effect."""
-    at = _SLOTS + _SLOT * slot + l
-    for row in range(0, _SLOT, LANES):
+    at = _SLOT * slot + l
+    for row in range(_VELOCITIES, _SLOT, LANES):
         lane[at + row] = ZERO
 
 
 @compiled
 def points_to_solve(lane, l, slot):
-    return 1 if lane[_SLOTS + _SLOT * slot + _BLOCK + l] == ZERO else 2
+    return 1 if lane[_SLOT * slot + _BLOCK + l] == ZERO else 2
 
 
 @compiled
 def store_contact(world, pair, lane, l, slot):
     """Keeps the impulses for the next step's warm start."""
-    at = _SLOTS + _SLOT * slot + l
+    at = _SLOT * slot + l
     for j in range(2):
         world.point[pair, j, OLD_NORMAL] = lane[at + _POINT * j + _N_IMPULSE]
         world.point[pair, j, OLD_TANGENT] = lane[at + _POINT * j + _T_IMPULSE]
@@ -222,7 +223,7 @@ def store_contact(world, pair, lane, l, slot):
 
 @compiled
 def warm_start_contact(lane, l, slot):
-    at = _SLOTS + _SLOT * slot + l
+    at = _SLOT * slot + l
     for row in range(0, _VELOCITIES, LANES):
         lane[at + row] = lane[row + l]
     nx, ny = lane[at + _N_X], lane[at + _N_Y]
@@ -337,28 +338,30 @@ def iterate(lane, plan):
 @compiled
 def solve_contacts(lane, plan):
     """One pass over the slots that the plan names."""
-    first = _SLOTS
+    first = 0
     for slot in range(PAIR_COUNT):
         if plan[slot] == 0:
             return
-        for i in range(_VELOCITIES):
-            lane[first + i] = lane[i]
+        if slot > 0:
+            for i in range(_VELOCITIES):
+                lane[first + i] = lane[i]
         if plan[slot] == 2:
             for l in range(LANES):
                 _solve_contact(lane, first + l, True)
         else:
             for l in range(LANES):
                 _solve_contact(lane, first + l, False)
-        for i in range(_VELOCITIES):
-            lane[i] = lane[first + i]
+        if slot > 0:
+            for i in range(_VELOCITIES):
+                lane[i] = lane[first + i]
         first += _SLOT
 
 
 @inlined
 def _clamp(value, limit):
     """Not `min` and `max`, which are calls and would keep the loop from becoming a vector loop."""
-    value = min(limit, value)
-    return max(-limit, value)
+    value = value if value < limit else limit
+    return value if value > -limit else -limit
 
 
 @inlined
@@ -513,7 +516,7 @@ def _solve_contact(lane, at, two_points):
     away_1 = (dx * nx + dy * ny) - lane[at + _BIAS]
     old_1 = lane[at + _N_IMPULSE]
     new_1 = old_1 + -lane[at + _N_MASS] * away_1
-    new_1 = max(ZERO, new_1)
+    new_1 = new_1 if new_1 > ZERO else ZERO
     if two_points:
         dx, dy = _closing(lane, second, va, vb)
         away_2 = (dx * nx + dy * ny) - lane[second + _BIAS]

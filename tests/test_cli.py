@@ -1,0 +1,112 @@
+"""The command line, end to end, in processes of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import stax
+
+TESTS = Path(__file__).parent
+
+
+def run(*arguments: str, cwd: Path = TESTS, **environment: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "stax", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, cwd=cwd, env={**os.environ, **environment}, timeout=300)
+
+
+def test_version_and_help():
+    done = run("--version")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith(f"stax {stax.__version__} (Python 3.")
+    for arguments in (["--help"], [], ["check-task", "--help"], ["tasks", "--help"], ["bench", "--help"]):
+        done = run(*arguments)
+        assert done.returncode == 0
+        assert "usage: stax" in done.stdout
+
+
+def test_help_imports_nothing_heavy():
+    code = "import sys; from stax.cli.main import build_parser; build_parser().format_help(); print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert not {"numba", "torch", "matplotlib", "PIL", "Box2D", "scipy"} & set(loaded)
+
+
+def test_tasks_are_listed():
+    done = run("tasks")
+    assert done.returncode == 0
+    for words in ("curling", "hard-maze", "redundant-arm", "task.sensors=lasers", "228 parameters"):
+        assert words in done.stdout
+    listed = json.loads(run("tasks", "--json").stdout)
+    assert [task["name"] for task in listed] == ["curling", "hard-maze", "redundant-arm"]
+    assert listed[1]["options"] == {"sensors": "lasers"}
+
+
+def test_check_task():
+    done = run("check-task", "hard-maze", "--set", "task.sensors=published-code")
+    assert (done.returncode, done.stdout.splitlines()[-1]) == (0, "hard-maze keeps the contract (13 checks).")
+    done = run("check-task", "own_tasks:PointTask")
+    assert done.returncode == 0, done.stderr
+    done = run("check-task", "own_tasks:NanRewardTask")
+    assert done.returncode == 1
+    assert "WRONG  rewards and reward areas: reward must be finite, but policy 0 got nan" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            ["check-task", "nope"],
+            "stax: There is no task 'nope'; there are curling, hard-maze, redundant-arm, and your own as 'module:Class'.",
+        ),
+        (
+            ["check-task", "hard-maze", "--set", "sensors=radar"],
+            "stax: Option sensors of hard-maze must be one of 'lasers', 'published-code', not 'radar'.",
+        ),
+        (
+            ["check-task", "hard-maze", "--set", "wheels=3"],
+            "stax: Task 'hard-maze' has no option 'wheels'; it has sensors, threads.",
+        ),
+        (["check-task", "hard-maze", "--set", "sensors"], "stax: --set takes OPTION=VALUE, not 'sensors'."),
+        (
+            ["check-task", "own_tasks:Nobody"],
+            "stax: Task 'own_tasks:Nobody' names 'Nobody', which is not a class of the module 'own_tasks'.",
+        ),
+        (["check-task"], "stax check-task: the following arguments are required: NAME (see 'stax check-task --help')"),
+        (
+            ["fly"],
+            "stax: argument COMMAND: invalid choice: 'fly' (choose from 'tasks', 'check-task', 'bench') (see 'stax --help')",
+        ),
+    ],
+)
+def test_bad_input_gets_one_line_and_exit_code_2(arguments, message):
+    done = run(*arguments)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.strip() == message
+
+
+def test_compiling_is_announced_once_and_kept(tmp_path):
+    first = run("check-task", "redundant-arm", NUMBA_CACHE_DIR=str(tmp_path))
+    assert first.returncode == 0
+    lines = first.stderr.splitlines()
+    assert sum("compiling the simulator of redundant-arm" in line for line in lines) >= 1
+    assert len(lines) <= 3
+    second = run("check-task", "redundant-arm", NUMBA_CACHE_DIR=str(tmp_path))
+    assert (second.returncode, second.stderr) == (0, "")
+
+
+def test_demo_draws_where_policies_end(tmp_path):
+    script = TESTS.parent / "examples" / "where_policies_end.py"
+    command = [sys.executable, str(script), "--policies", "300", "--out", str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    summary = json.loads(done.stdout)
+    assert summary["policies"] == 300
+    assert 0 < summary["coverage"] < 1
+    assert (tmp_path / "where_policies_end_hard-maze.png").stat().st_size > 5000
+    bad = subprocess.run([*command[:2], "--task", "nope"], capture_output=True, text=True, check=False)
+    assert bad.returncode == 2
+    assert "There is no task 'nope'" in bad.stderr

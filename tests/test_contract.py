@@ -1,0 +1,63 @@
+"""`check-task` finds what is wrong with a task, and says so in plain words."""
+
+from __future__ import annotations
+
+import pytest
+
+import own_tasks
+import stax
+from stax.tasks.contract import check_task
+
+
+def problems(task: stax.Task) -> dict[str, str]:
+    return {finding.what: finding.problem for finding in check_task(task) if finding.problem}
+
+
+def test_built_in_tasks_keep_the_contract(task):
+    assert problems(task) == {}
+
+
+@pytest.mark.parametrize(
+    "options", [{"name": "hard-maze", "sensors": "published-code"}, {"name": "redundant-arm", "view": "end-effector"}]
+)
+def test_variants_keep_the_contract(options):
+    assert problems(stax.make_task(**options)) == {}
+
+
+def test_a_task_of_ones_own_keeps_the_contract():
+    task = stax.make_task("own_tasks:PointTask")
+    assert problems(task) == {}
+    with pytest.raises(stax.InvalidInputError, match="cannot replay"):
+        task.trajectory([0, 0, 0])
+    with pytest.raises(stax.InvalidInputError, match="cannot be drawn"):
+        task.render([0])
+
+
+@pytest.mark.parametrize(
+    ("name", "what", "words"),
+    [
+        ("NoisyTask", "same answer again", "differs when the same policies are evaluated twice"),
+        ("CountingTask", "any order", "steps of policy"),
+        ("BatchTask", "any batch size", "one at a time"),
+        ("NanRewardTask", "rewards and reward areas", "reward must be finite, but policy 0 got nan"),
+        ("WrongAreaTask", "rewards and reward areas", "reward_area must be -1 to 0, but there is 5"),
+        ("WrongObservationTask", "observations", "must return the shape (12, 2, 5)"),
+        ("WrongTypeTask", "observations", "must return uint8, as observation_dtype says, not float32"),
+        ("MissingTruthTask", "ground truth", "rollouts have no ground_truth"),
+        ("CarelessTask", "bad genomes refused", "given a genome with nan in it, evaluate did not raise"),
+        ("MeddlingTask", "genomes left alone", "changes the array"),
+        ("CrashingTask", "evaluate gives rollouts", "it raised RuntimeError: the simulator is not connected"),
+        ("NothingTask", "evaluate gives rollouts", "must return stax.Rollouts, not list"),
+        ("NamelessTask", "attributes", "no attribute"),
+    ],
+)
+def test_what_is_wrong_is_said(name, what, words):
+    found = problems(getattr(own_tasks, name)())
+    assert what in found, found
+    assert words in found[what]
+
+
+def test_options_that_are_needed():
+    with pytest.raises(stax.InvalidInputError, match="needs the option 'scale'"):
+        stax.make_task("own_tasks:OptionTask")
+    assert stax.make_task("own_tasks:OptionTask", scale=2.0).scale == 2.0
