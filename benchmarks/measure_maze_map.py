@@ -21,11 +21,10 @@ from numba import njit
 
 from stax.policies import forward
 from stax.tasks import hard_maze_physics as maze
+from stax.tasks.hard_maze import HORIZON, POLICY_SIZES
 
 PUBLIC_FILE = "hard_maze_public.npz"  # many rollouts, recorded every few steps
 STEPS_FILE = "hard_maze_steps.npz"  # some of them again, recorded every step
-LAYERS = (5, 5, 5, 2)
-HORIZON = 2000
 LASERS = slice(3, 6)  # where a state holds the readings of the three lasers
 LASER_ANGLES = np.array([1.0, 0.0, -1.0]) * np.pi / 4.0
 FEWEST = 3  # readings that a flipped cell must set right on balance
@@ -54,7 +53,7 @@ def roll_out(free_squares, touching, genomes):
         maze.reset(state, maze.PUBLISHED)
         for _ in range(HORIZON):
             values[:] = state[3:]
-            forward(genomes[i], LAYERS, values, scratch)
+            forward(genomes[i], POLICY_SIZES, values, scratch)
             maze.step(state, values[0], values[1], maze.PUBLISHED, free_squares, touching)
     return finals
 

@@ -67,9 +67,9 @@ In the original no body ever sleeps, and the origin of the world is a corner of 
     "hard-maze": """A two-wheeled robot of radius 10 drives through a maze of 600 x 600, y down. The policy sees five sensor readings and sets the two
 wheels' speeds, in world units a step. Where the robot would touch a wall, it turns but does not move.
 
-The map is a grid of 200 x 200 cells of side 3: a cell is a wall if its centre lies in one of the wall polygons. In 22 cells the original's
-map differs from the polygons; these were measured from laser readings recorded in the original environment
-(`benchmarks/measure_maze_map.py`), and are set right in `stax/tasks/hard_maze_physics.py`.
+The map is a grid of 200 x 200 cells of side 3: a cell is a wall if its centre lies in one of the wall polygons. The
+original's map differs from the polygons in some 26 cells; 22 of them could be measured from laser readings recorded in the original
+environment (`benchmarks/measure_maze_map.py`), and are set right in `stax/tasks/hard_maze_physics.py`. The others were never in sight.
 
 - `sensors="lasers"` (default), as in the paper: five lasers at -90, -45, 0, 45 and 90 degrees, divided by their range of 100.
 - `sensors="published-code"`, as in the authors' code: lasers at 45, 0 and -45 degrees in world units, then the left and the right bumper.

@@ -34,7 +34,30 @@ class PointTask(Task):
 
 class OptionTask(PointTask):
     def __init__(self, *, scale: float) -> None:
-        self.scale = scale
+        self.scale = float(scale)
+
+
+class AnyOptionTask(PointTask):
+    def __init__(self, **options) -> None:
+        self.options = options
+
+
+class NamedAreaTask(PointTask):
+    reward_areas = ("goal",)
+
+
+class AreaWithoutRewardTask(PointTask):
+    def evaluate(self, genomes):
+        rollouts = super().evaluate(genomes)
+        rollouts.reward_area[:] = 0
+        return rollouts
+
+
+class FlatSnapshotsTask(PointTask):
+    def evaluate(self, genomes):
+        rollouts = super().evaluate(genomes)
+        flat = rollouts.snapshots[:, 0, 0]
+        return Rollouts(reward=rollouts.reward, reward_area=rollouts.reward_area, steps=rollouts.steps, snapshots=flat)
 
 
 class NoisyTask(PointTask):

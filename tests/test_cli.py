@@ -78,8 +78,8 @@ def test_check_task():
         ),
         (["check-task"], "stax check-task: the following arguments are required: NAME (see 'stax check-task --help')"),
         (
-            ["fly"],
-            "stax: argument COMMAND: invalid choice: 'fly' (choose from 'tasks', 'check-task', 'bench') (see 'stax --help')",
+            ["check-task", "curling", "--seed", "-1"],
+            "stax check-task: argument --seed: must be a whole number of at least 0, not '-1' (see 'stax check-task --help')",
         ),
     ],
 )
@@ -87,6 +87,25 @@ def test_bad_input_gets_one_line_and_exit_code_2(arguments, message):
     done = run(*arguments)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.strip() == message
+
+
+def test_unknown_commands_are_told_which_there_are():
+    done = run("fly")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("stax: argument COMMAND: invalid choice: 'fly'")
+    assert all(command in done.stderr for command in ("tasks", "check-task", "bench"))
+    assert done.stderr.count("\n") == 1
+
+
+def test_a_reader_that_leaves_early_is_no_trouble():
+    environment = {key: value for key, value in os.environ.items() if key != "PYTHONUNBUFFERED"}
+    for arguments in (["tasks"], ["--help"]):
+        reader, writer = os.pipe()
+        os.close(reader)
+        command = [sys.executable, "-m", "stax", *arguments]
+        done = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, text=True, env=environment, check=False)
+        os.close(writer)
+        assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_compiling_is_announced_once_and_kept(tmp_path):

@@ -18,10 +18,10 @@ def test_built_in_tasks_keep_the_contract(task):
 
 
 @pytest.mark.parametrize(
-    "options", [{"name": "hard-maze", "sensors": "published-code"}, {"name": "redundant-arm", "view": "end-effector"}]
+    ("name", "options"), [("hard-maze", {"sensors": "published-code"}), ("redundant-arm", {"view": "end-effector"})]
 )
-def test_variants_keep_the_contract(options):
-    assert problems(stax.make_task(**options)) == {}
+def test_variants_keep_the_contract(name, options):
+    assert problems(stax.make_task(name, **options)) == {}
 
 
 def test_a_task_of_ones_own_keeps_the_contract():
@@ -46,9 +46,16 @@ def test_a_task_of_ones_own_keeps_the_contract():
         ("MissingTruthTask", "ground truth", "rollouts have no ground_truth"),
         ("CarelessTask", "bad genomes refused", "given a genome with nan in it, evaluate did not raise"),
         ("MeddlingTask", "genomes left alone", "changes the array"),
-        ("CrashingTask", "evaluate gives rollouts", "it raised RuntimeError: the simulator is not connected"),
+        (
+            "CrashingTask",
+            "evaluate gives rollouts",
+            "it raised RuntimeError: the simulator is not connected (own_tasks.py, line",
+        ),
         ("NothingTask", "evaluate gives rollouts", "must return stax.Rollouts, not list"),
         ("NamelessTask", "attributes", "no attribute"),
+        ("NamedAreaTask", "attributes", "reward_areas must hold stax.RewardArea objects, not 'goal'"),
+        ("AreaWithoutRewardTask", "rewards and reward areas", "is not rewarded, but its reward_area is not -1"),
+        ("FlatSnapshotsTask", "observations", "snapshots must begin with (12, 2) (policies, samples), not (12,)"),
     ],
 )
 def test_what_is_wrong_is_said(name, what, words):
@@ -61,3 +68,4 @@ def test_options_that_are_needed():
     with pytest.raises(stax.InvalidInputError, match="needs the option 'scale'"):
         stax.make_task("own_tasks:OptionTask")
     assert stax.make_task("own_tasks:OptionTask", scale=2.0).scale == 2.0
+    assert stax.make_task("own_tasks:AnyOptionTask", colour="red").options == {"colour": "red"}

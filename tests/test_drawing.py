@@ -74,7 +74,7 @@ def test_shapes_off_the_canvas_do_nothing():
     assert ink(canvas) == 0
 
 
-def test_observations_tell_nothing_of_the_reward(task):
+def test_observations_show_the_scene_and_people_see_the_areas_too(task):
     rollouts = task.evaluate(random_genomes(task, 3))
     pictures = task.observe(rollouts)
     # Different behaviours look different, the background is white and the walls are there.

@@ -101,6 +101,27 @@ def test_bad_arguments():
         gymnasium.make("stax/HardMaze-v0", sensors="radar")
 
 
+@pytest.mark.parametrize(("name", "options"), CASES)
+def test_actions_and_the_order_of_calls_are_checked(name, options):
+    env = gymnasium.make(ENVIRONMENTS[name], render_mode="rgb_array", **options).unwrapped
+    for call in (lambda: env.step(env.action_space.low), env.render):
+        with pytest.raises(stax.InvalidInputError, match=r"call reset\(\) first"):
+            call()
+    env.reset()
+    size = env.action_space.shape[0]
+    for bad in (np.ones(size + 1), np.full(size, np.nan), np.full(size, np.inf), "left", [[0.0] * size]):
+        with pytest.raises(stax.InvalidInputError, match="action must be"):
+            env.step(bad)
+    # Beyond the bounds counts as at the bounds.
+    first, second = (gymnasium.make(ENVIRONMENTS[name], **options).unwrapped for _ in range(2))
+    first.reset()
+    second.reset()
+    for _ in range(10):
+        beyond, _, _, _, _ = first.step(np.full(size, 7.0))
+        at, _, _, _, _ = second.step(np.ones(size))
+    np.testing.assert_array_equal(beyond, at)
+
+
 def test_registering_twice_is_fine():
     with warnings.catch_warnings():
         warnings.simplefilter("error")

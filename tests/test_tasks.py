@@ -128,12 +128,30 @@ def test_rollouts_take_and_concat(task):
     same(rollouts, Rollouts.concat([rollouts.take(slice(0, 2)), rollouts.take([2, 3, 4, 5])]))
 
 
+def test_no_rollouts_at_all(task):
+    rollouts = task.evaluate(random_genomes(task, 3))
+    for rows in ([], np.zeros(3, bool), slice(0, 0)):
+        nothing = rollouts.take(rows)
+        assert len(nothing) == 0
+        assert task.observe(nothing).shape == (0, 5, 64, 64, 3)
+
+
+def test_rollouts_of_another_task_cannot_be_observed(tasks):
+    rollouts = tasks["curling"].evaluate(random_genomes(tasks["curling"], 2))
+    with pytest.raises(stax.InvalidInputError, match=r"Snapshots of hard-maze have the shape \(2, 5, 3\), not \(2, 5, 4\)"):
+        tasks["hard-maze"].observe(rollouts)
+
+
 def test_rollouts_must_be_aligned(task):
     rollouts = task.evaluate(random_genomes(task, 3))
     with pytest.raises(stax.InvalidInputError, match="3 rewards but 2 rows of steps"):
         Rollouts(rollouts.reward, rollouts.reward_area, rollouts.steps[:2], rollouts.snapshots)
     with pytest.raises(stax.InvalidInputError, match="at least one"):
         Rollouts.concat([])
+    without = Rollouts(rollouts.reward, rollouts.reward_area, rollouts.steps, rollouts.snapshots)
+    for parts in ([rollouts, without], [without, rollouts]):
+        with pytest.raises(stax.InvalidInputError, match="with and without ground_truth"):
+            Rollouts.concat(parts)
 
 
 BAD_GENOMES = [
@@ -166,10 +184,16 @@ def test_genomes_of_other_number_types_are_taken(task):
 BAD_TASKS = [
     (("nope",), {}, "There is no task 'nope'; there are curling, hard-maze, redundant-arm"),
     (("gym",), {}, "There is no task 'gym'"),
+    (("gym:CartPole-v1",), {}, "Gymnasium environments cannot be used as tasks yet"),
+    (("hard-maze",), {"name": "x"}, "has no option 'name'"),
+    (("hard-maze",), {"sensors": ["lasers"]}, "must be one of 'lasers', 'published-code', not ['lasers']"),
     ((3,), {}, "must be text, not 3"),
     (("no_such_module:Thing",), {}, "names the module 'no_such_module', which cannot be found"),
     (("stax.tasks:Nothing",), {}, "names 'Nothing', which is not a class of the module 'stax.tasks'"),
     (("collections:OrderedDict",), {}, "not a subclass of stax.Task"),
+    (("own_broken_module:Thing",), {}, "cannot be imported: RuntimeError: no licence found"),
+    (("own_tasks:OptionTask",), {"scale": None}, "cannot be made: TypeError"),
+    (("stax:Task",), {}, "cannot be made: TypeError: Can't instantiate abstract class"),
     (("hard-maze",), {"sensor": "lasers"}, "has no option 'sensor'; it has sensors, threads"),
     (("hard-maze",), {"sensors": "radar"}, "must be one of 'lasers', 'published-code', not 'radar'"),
     (("redundant-arm",), {"view": 3}, "must be one of 'arm', 'end-effector', not 3"),
@@ -191,10 +215,19 @@ def test_bad_states_and_sizes(task):
         with pytest.raises(stax.InvalidInputError, match=message):
             task.render(bad)
     for size in (0, 10.5, 10**6, True):
-        with pytest.raises(stax.InvalidInputError, match="pixels from 16 to 8192"):
+        with pytest.raises(stax.InvalidInputError, match="size must be a whole number from 16 to 8192"):
             task.render(state, size)
+    assert task.render(state, np.int64(20)).shape == (20, 20, 3)
     with pytest.raises(stax.InvalidInputError, match="genome must be one row"):
         task.trajectory(np.zeros((1, task.genome_size)))
+    with pytest.raises(stax.InvalidInputError, match="genome must be an array of numbers"):
+        task.trajectory([[1.0], [1.0, 2.0]])
+    with pytest.raises(stax.InvalidInputError, match="state must be an array of numbers, not 'abc'"):
+        task.render("abc")
+    with pytest.raises(stax.InvalidInputError, match=r"ends must have the shape \(n, 2\), not \(3,\)"):
+        task.render(state, ends=[1, 2, 3])
+    with pytest.raises(stax.InvalidInputError, match="trail must have the shape"):
+        task.render(state, trail=np.zeros((3, 2)))
 
 
 @settings(max_examples=60, deadline=None)

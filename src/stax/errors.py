@@ -2,12 +2,34 @@
 
 from __future__ import annotations
 
+import traceback
+from collections.abc import Sequence
+from numbers import Integral
+from pathlib import Path
+
 
 class InvalidInputError(ValueError):
     """Something given by the user cannot be used; the message names it, the value given and what is allowed."""
 
 
-def choice_error(what: str, given: object, allowed: tuple[str, ...] | list[str]) -> InvalidInputError:
-    """The error for a value that is not one of a few allowed ones."""
-    names = ", ".join(repr(name) for name in allowed)
-    return InvalidInputError(f"{what} must be one of {names}, not {given!r}.")
+def check_choice(what: str, given: object, allowed: Sequence[str]) -> str:
+    """The value given, if it is one of the allowed words."""
+    if not isinstance(given, str) or given not in allowed:
+        raise InvalidInputError(f"{what} must be one of {', '.join(repr(word) for word in allowed)}, not {given!r}.")
+    return given
+
+
+def check_whole(what: str, given: object, least: int, most: int | None = None) -> int:
+    """The value given, if it is a whole number within the bounds."""
+    whole = isinstance(given, Integral) and not isinstance(given, bool)
+    if not whole or int(given) < least or (most is not None and int(given) > most):  # type: ignore[call-overload]
+        bounds = f"of at least {least}" if most is None else f"from {least} to {most}"
+        raise InvalidInputError(f"{what} must be a whole number {bounds}, not {given!r}.")
+    return int(given)  # type: ignore[call-overload, no-any-return]
+
+
+def in_one_line(error: BaseException) -> str:
+    """An exception of somebody else's code, and where it was raised, for a sentence."""
+    text = f"{type(error).__name__}: {' '.join(str(error).split())}"
+    frames = traceback.extract_tb(error.__traceback__)
+    return f"{text} ({Path(frames[-1].filename).name}, line {frames[-1].lineno})" if frames else text

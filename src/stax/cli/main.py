@@ -40,6 +40,12 @@ class _PrintVersion(argparse.Action):
         parser.exit(DONE)
 
 
+def _seed(text: str) -> int:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"must be a whole number of at least 0, not {text!r}")
+    return int(text)
+
+
 def build_parser() -> argparse.ArgumentParser:
     parser = _Parser(
         prog="stax",
@@ -60,7 +66,7 @@ def build_parser() -> argparse.ArgumentParser:
     )
     check.add_argument("name", metavar="NAME", help="a task's name, or module:Class for your own")
     check.add_argument("--set", action="append", default=[], metavar="OPTION=VALUE", help="an option of the task (repeatable)")
-    check.add_argument("--seed", type=int, default=0, help="of the policies tried (default 0)")
+    check.add_argument("--seed", type=_seed, default=0, help="of the policies tried (default 0)")
     check.set_defaults(command=_check_task)
 
     bench = commands.add_parser(
@@ -76,16 +82,8 @@ def build_parser() -> argparse.ArgumentParser:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command; the exit code says how it went."""
-    parser = build_parser()
-    options = parser.parse_args(arguments)
-    if not hasattr(options, "command"):
-        parser.print_help()
-        return DONE
-    command: Callable[[argparse.Namespace], int] = options.command
-    # A user's own task lies in the folder the command is called from.
-    sys.path.insert(0, str(Path.cwd()))
     try:
-        return command(options)
+        return _run(arguments)
     except InvalidInputError as error:
         print(f"stax: {error}", file=sys.stderr)
         return WRONG_USAGE
@@ -96,6 +94,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # Whoever read our output has gone, as `| head` does.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return DONE
+
+
+def _run(arguments: Sequence[str] | None) -> int:
+    parser = build_parser()
+    try:
+        options = parser.parse_args(arguments)
+        if not hasattr(options, "command"):
+            parser.print_help()
+            return DONE
+        command: Callable[[argparse.Namespace], int] = options.command
+        # A user's own task lies in the folder the command is called from.
+        sys.path.insert(0, str(Path.cwd()))
+        return command(options)
+    finally:
+        # Here rather than at exit, so that a closed pipe is noticed where it is handled.
+        sys.stdout.flush()
 
 
 def parse_settings(settings: Sequence[str]) -> dict[str, Any]:
@@ -139,6 +153,7 @@ def _tasks(options: argparse.Namespace) -> int:
                 "reward_areas": areas,
                 "ground_truth_bounds": task.ground_truth_bounds,
                 "options": defaults,
+                "choices": dict(getattr(task, "choices", {})),
             }
         )
     if options.json:
@@ -152,7 +167,8 @@ def _tasks(options: argparse.Namespace) -> int:
         )
         print(f"{'':<14} {row['about']}")
         for key, value in row["options"].items():
-            print(f"{'':<14} --set task.{key}={value} (default)")
+            others = [word for word in row["choices"].get(key, ()) if word != value]
+            print(f"{'':<14} --set task.{key}={value} (default{''.join(', or ' + word for word in others)})")
     print("Your own: module:Class. Test it with 'stax check-task module:Class'.")
     return DONE
 

@@ -6,7 +6,7 @@ import importlib
 import inspect
 from typing import Any
 
-from stax.errors import InvalidInputError
+from stax.errors import InvalidInputError, in_one_line
 from stax.tasks.task import RewardArea, Rollouts, Task
 
 __all__ = ["BUILT_IN", "RewardArea", "Rollouts", "Task", "make_task", "task_class", "task_options"]
@@ -20,6 +20,10 @@ BUILT_IN = {
 
 def task_class(name: str) -> type[Task]:
     """The class behind a task's name: a built-in one, or `module:Class` for your own."""
+    if name.startswith("gym:"):
+        raise InvalidInputError(
+            f"Task {name!r}: Gymnasium environments cannot be used as tasks yet; there are {', '.join(BUILT_IN)}."
+        )
     target = BUILT_IN.get(name, name)
     module_name, colon, class_name = target.partition(":")
     if not colon or not module_name or not class_name:
@@ -30,6 +34,9 @@ def task_class(name: str) -> type[Task]:
         if error.name and not module_name.startswith(error.name):
             raise InvalidInputError(f"Task {name!r} needs the module {error.name!r}, which is not installed.") from None
         raise InvalidInputError(f"Task {name!r} names the module {module_name!r}, which cannot be found.") from None
+    except Exception as error:
+        hint = "; set NUMBA_CACHE_DIR to a folder that can be written" if "no locator available" in str(error) else ""
+        raise InvalidInputError(f"Task {name!r} cannot be imported: {in_one_line(error)}{hint}.") from error
     found = getattr(module, class_name, None)
     if not inspect.isclass(found):
         raise InvalidInputError(f"Task {name!r} names {class_name!r}, which is not a class of the module {module_name!r}.")
@@ -45,20 +52,26 @@ def task_options(cls: type[Task]) -> dict[str, Any]:
     return {parameter.name: parameter.default for parameter in parameters if parameter.kind in kinds}
 
 
-def make_task(name: str, **options: Any) -> Task:
+def make_task(name: str, /, **options: Any) -> Task:
     """A task by name, its options as keywords: `make_task("hard-maze", sensors="published-code")`."""
     if not isinstance(name, str):
         raise InvalidInputError(f"A task's name must be text, not {name!r}.")
     cls = task_class(name)
     known = task_options(cls)
+    takes_any = any(p.kind is inspect.Parameter.VAR_KEYWORD for p in inspect.signature(cls).parameters.values())
     for option in options:
-        if option not in known:
+        if option not in known and not takes_any:
             allowed = f"it has {', '.join(known)}" if known else "it has none"
             raise InvalidInputError(f"Task {name!r} has no option {option!r}; {allowed}.")
     for option, default in known.items():
         if default is inspect.Parameter.empty and option not in options:
             raise InvalidInputError(f"Task {name!r} needs the option {option!r}, which was not given.")
-    task = cls(**options)
+    try:
+        task = cls(**options)
+    except InvalidInputError:
+        raise
+    except Exception as error:
+        raise InvalidInputError(f"Task {name!r} cannot be made: {in_one_line(error)}.") from error
     if name not in BUILT_IN and not hasattr(task, "name"):
         task.name = name
     return task

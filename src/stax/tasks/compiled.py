@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any
+from collections.abc import Mapping
+from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from stax.errors import InvalidInputError
+from stax.errors import InvalidInputError, check_choice, check_whole
 from stax.policies import network_genome_size
 from stax.tasks.compiling import announcing, check_threads, in_slices
 from stax.tasks.drawing import (
@@ -36,6 +37,8 @@ from stax.tasks.task import (
 )
 
 OBSERVATION_SIZE = 64
+PICTURE_SIZES = 16, 8192
+"""The smallest and the largest picture for people, in pixels."""
 
 
 class CompiledTask(Task):
@@ -57,6 +60,8 @@ class CompiledTask(Task):
     view: View
     """The part of the world that pictures show."""
     ground_truth_bounds: tuple[tuple[float, float], ...]
+    choices: Mapping[str, tuple[str, ...]] = MappingProxyType({})
+    """The words that an option can be, for those that are words."""
     _grain: int = 16
     """Most rows that a thread takes at once."""
 
@@ -64,7 +69,10 @@ class CompiledTask(Task):
         self.threads = check_threads(threads)
         self.genome_size = network_genome_size(self.policy_sizes)
         self._samples = sample_steps(self.horizon, self.observation_samples)
-        self._backgrounds: dict[int, NDArray[np.uint8]] = {}
+        self._observed_background: NDArray[np.uint8] | None = None
+
+    def _choose(self, option: str, given: object) -> str:
+        return check_choice(f"Option {option} of {self.name}", given, self.choices[option])
 
     @abstractmethod
     def _simulate(
@@ -108,19 +116,25 @@ class CompiledTask(Task):
         return Rollouts(reward=reward, reward_area=reward_area, steps=steps, snapshots=snapshots, ground_truth=ground_truth)
 
     def observe(self, rollouts: Rollouts) -> Observations:
+        shape = (len(rollouts), self.observation_samples, self.snapshot_size)
+        if rollouts.snapshots.shape != shape:
+            raise InvalidInputError(f"Snapshots of {self.name} have the shape {shape}, not {rollouts.snapshots.shape}.")
         snapshots = np.asarray(rollouts.snapshots, np.float64).reshape(-1, self.snapshot_size)
         pictures = np.empty((len(snapshots), *self.observation_shape), np.uint8)
-        background = self._background(OBSERVATION_SIZE)
+        with announcing("the drawing of pictures"):
+            if self._observed_background is None:
+                self._observed_background = self._background(OBSERVATION_SIZE)
+        background = self._observed_background
 
         def draw(rows: slice) -> None:
             paint_scenes(background, self._moving_shapes(snapshots[rows], for_people=False), self.view, pictures[rows])
 
         with announcing("the drawing of pictures"):
             in_slices(draw, len(snapshots), threads=self.threads, grain=512)
-        return pictures.reshape(len(rollouts), -1, *self.observation_shape)
+        return pictures.reshape(len(rollouts), self.observation_samples, *self.observation_shape)
 
     def trajectory(self, genome: ArrayLike) -> States:
-        array = np.asarray(genome)
+        array = as_array("genome", genome)
         if array.ndim != 1:
             raise InvalidInputError(f"genome must be one row of {self.genome_size} numbers, not of shape {array.shape}.")
         with announcing(f"the simulator of {self.name}"):
@@ -145,22 +159,22 @@ class CompiledTask(Task):
             reward_areas: whether to show the reward areas and the start.
         """
         array = self._check_state(state)
-        check_size(size)
+        size = check_whole("size", size, *PICTURE_SIZES)
         with announcing("the drawing of pictures"):
-            canvas = self._background(size).copy()
+            canvas = self._background(size)
             if reward_areas:
                 paint(canvas, self._area_shapes(), self.view)
             if ends is not None:
-                points = self._world_point(np.asarray(ends, np.float64).reshape(-1, 2))
+                points = self._world_point(self._check_rows("ends", ends, 2))
                 paint(canvas, discs(points, 0.004 * self.view.width, (31, 98, 191), opacity=0.55, least=1.0), self.view)
             if trail is not None:
-                path = self._world_point(self._descriptor(np.atleast_2d(np.asarray(trail, np.float64))))
+                path = self._world_point(self._descriptor(self._check_rows("trail", trail, self.state_size)))
                 paint(canvas, lines(path[:-1], path[1:], 0.0025 * self.view.width, (150, 90, 200), least=0.6), self.view)
             paint(canvas, self._moving_shapes(array[None, : self.snapshot_size], for_people=True)[0], self.view)
         return canvas
 
     def _check_state(self, state: ArrayLike) -> NDArray[np.float64]:
-        array = np.asarray(state, np.float64)
+        array = as_array("state", state)
         if array.shape != (self.state_size,) or not np.isfinite(array).all():
             raise InvalidInputError(
                 f"A state of {self.name} is {self.state_size} finite numbers, not an array of shape {array.shape}"
@@ -168,12 +182,16 @@ class CompiledTask(Task):
             )
         return array
 
+    def _check_rows(self, what: str, rows: ArrayLike, width: int) -> NDArray[np.float64]:
+        array = as_array(what, rows)
+        if array.ndim != 2 or array.shape[1] != width:
+            raise InvalidInputError(f"{what} must have the shape (n, {width}), not {array.shape}.")
+        return array
+
     def _background(self, size: int) -> NDArray[np.uint8]:
-        if size not in self._backgrounds:
-            canvas = new_canvas(size, WHITE)
-            paint(canvas, self._fixed_shapes(), self.view)
-            self._backgrounds[size] = canvas
-        return self._backgrounds[size]
+        canvas = new_canvas(size, WHITE)
+        paint(canvas, self._fixed_shapes(), self.view)
+        return canvas
 
     def _area_shapes(self) -> Shapes:
         """Reward areas, and a cross where the descriptor is at the start."""
@@ -194,10 +212,13 @@ class CompiledTask(Task):
         """The state at the start of an episode."""
 
 
-def check_size(size: Any) -> None:
-    if isinstance(size, bool) or not isinstance(size, int) or not 16 <= size <= 8192:
-        raise InvalidInputError(f"size must be a whole number of pixels from 16 to 8192, not {size!r}.")
-
-
 def areas(*circles: tuple[str, tuple[float, float], float]) -> tuple[RewardArea, ...]:
     return tuple(RewardArea(name, center, radius) for name, center, radius in circles)
+
+
+def as_array(what: str, values: ArrayLike) -> NDArray[np.float64]:
+    """The values as 64-bit floats, or one sentence that says that they are none."""
+    try:
+        return np.asarray(values, np.float64)
+    except (TypeError, ValueError):
+        raise InvalidInputError(f"{what} must be an array of numbers, not {values!r:.80}.") from None

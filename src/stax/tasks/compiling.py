@@ -15,7 +15,7 @@ from typing import Any
 
 from numba.core import event
 
-from stax.errors import InvalidInputError
+from stax.errors import check_whole
 
 
 def source_stamp(*sources: str) -> int:
@@ -65,9 +65,7 @@ def available_threads() -> int:
 def check_threads(threads: int | None) -> int:
     if threads is None:
         return available_threads()
-    if isinstance(threads, bool) or not isinstance(threads, int) or threads < 1:
-        raise InvalidInputError(f"threads must be a whole number of at least 1, not {threads!r}.")
-    return threads
+    return check_whole("threads", threads, 1)
 
 
 @cache
@@ -81,6 +79,8 @@ def in_slices(work: Callable[[slice], None], count: int, *, threads: int, grain:
 
     The work releases the GIL and writes to its own slice only. Slices are as even as can be and hold at most `grain` rows.
     """
+    if count == 0:
+        return
     pieces = threads * -(-count // (threads * grain))
     bounds = [count * i // pieces for i in range(pieces + 1)]
     slices = [slice(a, b) for a, b in pairwise(bounds) if a < b]

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from stax.errors import InvalidInputError
-from stax.tasks.task import Genomes, Rollouts, Task
+from stax.errors import InvalidInputError, in_one_line
+from stax.tasks.task import Genomes, RewardArea, Rollouts, Task
 
 _POLICIES = 12
 
@@ -29,7 +30,6 @@ class _Broken(Exception):
 
 def check_task(task: Task, *, seed: int = 0) -> list[Finding]:
     """Everything the contract asks for, looked at in turn. What builds on a broken part is left out."""
-    low, high = -5.0, 5.0
     findings = [_look("attributes", lambda: _attributes(task))]
     if findings[0].problem:
         return findings
@@ -67,7 +67,7 @@ def _look(what: str, test: Callable[[], Any]) -> Finding:
     except _Broken as broken:
         return Finding(what, str(broken))
     except Exception as error:  # a user's task may raise anything
-        return Finding(what, f"it raised {type(error).__name__}: {error}")
+        return Finding(what, f"it raised {in_one_line(error)}")
     return Finding(what)
 
 
@@ -79,19 +79,22 @@ def _attributes(task: Task) -> None:
     for name in ("name", "genome_size", "observation_shape", "reward_areas"):
         if not hasattr(task, name):
             raise _Broken(f"the task has no attribute {name!r}")
-    if not isinstance(task.genome_size, int) or task.genome_size < 1:
+    if not isinstance(task.genome_size, Integral) or task.genome_size < 1:
         raise _Broken(f"genome_size must be a whole number of at least 1, not {task.genome_size!r}")
     low, high = task.genome_bounds
     if not (np.isfinite(low) and np.isfinite(high) and low < high):
         raise _Broken(f"genome_bounds must be a finite lowest and a higher highest value, not {task.genome_bounds!r}")
-    if not isinstance(task.observation_samples, int) or task.observation_samples < 1:
+    if not isinstance(task.observation_samples, Integral) or task.observation_samples < 1:
         raise _Broken(f"observation_samples must be a whole number of at least 1, not {task.observation_samples!r}")
     if task.observation_dtype not in ("uint8", "float32"):
         raise _Broken(f"observation_dtype must be 'uint8' or 'float32', not {task.observation_dtype!r}")
-    if not task.observation_shape or any(not isinstance(n, int) or n < 1 for n in task.observation_shape):
+    if not task.observation_shape or any(not isinstance(n, Integral) or n < 1 for n in task.observation_shape):
         raise _Broken(f"observation_shape must be whole numbers of at least 1, not {task.observation_shape!r}")
     if len(task.reward_areas) < 1:
         raise _Broken("reward_areas is empty: a task has at least one source of reward")
+    for area in task.reward_areas:
+        if not isinstance(area, RewardArea):
+            raise _Broken(f"reward_areas must hold stax.RewardArea objects, not {area!r}")
     if task.ground_truth_bounds is not None:
         bounds = np.asarray(task.ground_truth_bounds, dtype=float)
         if bounds.ndim != 2 or bounds.shape[1] != 2 or not (bounds[:, 0] < bounds[:, 1]).all():
@@ -125,6 +128,8 @@ def _rewards(task: Task, rollouts: Rollouts) -> None:
         )
     if ((reward > 0) & (area < 0)).any():
         raise _Broken(f"policy {np.argmax((reward > 0) & (area < 0))} is rewarded, but its reward_area says none (-1)")
+    if ((reward == 0) & (area >= 0)).any():
+        raise _Broken(f"policy {np.argmax((reward == 0) & (area >= 0))} is not rewarded, but its reward_area is not -1")
 
 
 def _steps(rollouts: Rollouts) -> None:
@@ -199,6 +204,9 @@ def _refusals(task: Task, genomes: Genomes) -> None:
 
 
 def _observations(task: Task, rollouts: Rollouts) -> None:
+    if np.asarray(rollouts.snapshots).shape[:2] != (len(rollouts), task.observation_samples):
+        shape = np.asarray(rollouts.snapshots).shape
+        raise _Broken(f"snapshots must begin with {(len(rollouts), task.observation_samples)} (policies, samples), not {shape}")
     expected = (len(rollouts), task.observation_samples, *task.observation_shape)
     seen = np.asarray(task.observe(rollouts))
     if seen.shape != expected:
@@ -212,6 +220,9 @@ def _observations(task: Task, rollouts: Rollouts) -> None:
     some = np.arange(len(rollouts))[::-3]
     if not np.array_equal(seen[some], np.asarray(task.observe(rollouts.take(some)))):
         raise _Broken("observe gives another answer for some of the rollouts than for all of them")
+    none = np.asarray(task.observe(rollouts.take(slice(0, 0))))
+    if none.shape != (0, *expected[1:]):
+        raise _Broken(f"observe of no rollouts must return the shape {(0, *expected[1:])}, not {none.shape}")
 
 
 def _trajectory(task: Task, genomes: Genomes, rollouts: Rollouts) -> None:

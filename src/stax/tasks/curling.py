@@ -24,7 +24,7 @@ from stax.tasks.curling_physics.scene import (
     new_worlds,
 )
 from stax.tasks.curling_physics.stepping import new_lanes, step
-from stax.tasks.drawing import BLUE, GREEN, RED, WALL, Shapes, View, discs, lines, quads
+from stax.tasks.drawing import BLUE, GREEN, RED, WALL, Color, Shapes, View, discs, quads
 from stax.tasks.task import States
 
 POLICY_SIZES = (6, 5, 5, 5, 2)
@@ -52,7 +52,7 @@ def _read(worlds, lane, values):
 
 @njit(nogil=True, error_model="numpy", no_cpython_wrapper=True)
 def _clipped(speed):
-    return np.float32(min(max(speed, -1.0), 1.0))
+    return np.float32(min(max(speed, -1.0), 1.0)) if speed == speed else np.float32(0.0)
 
 
 def _make_simulate(stamp):
@@ -140,8 +140,14 @@ class Table:
         self.state = final[0]
 
 
+def _link(start: NDArray[np.float64], end: NDArray[np.float64], color: Color) -> Shapes:
+    """A box of length 1 and width 0.1 from the middle of one short side to that of the other."""
+    side = 0.05 * np.stack([start[:, 1] - end[:, 1], end[:, 0] - start[:, 0]], axis=-1)
+    return quads(np.stack([start - side, end - side, end + side, start + side], axis=1), color)
+
+
 class Curling(CompiledTask):
-    """A two-link arm pushes a ball over a square table; rewarded is a ball that comes to rest in one of two areas.
+    """A two-link arm pushes a ball over a square table; rewarded is a ball that ends in one of two areas.
 
     A state is the ball's x and y, the two joint angles and the two joint speeds; the policy sees all six and sets the speeds
     of the joints' motors. The physics are those of Box2D 2.3, step by step and rounding by rounding.
@@ -219,8 +225,8 @@ class Curling(CompiledTask):
         along = np.stack([-np.sin(second), np.cos(second)], axis=-1)
         return np.stack(
             [
-                lines(base, hinge, 0.05, BLUE, least=1.0),
-                lines(hinge - 0.1 * along, hinge + 0.9 * along, 0.05, GREEN, least=1.0),
+                _link(base, hinge, BLUE),
+                _link(hinge - 0.1 * along, hinge + 0.9 * along, GREEN),
                 discs(ball, float(BALL_RADIUS), RED),
             ],
             axis=1,

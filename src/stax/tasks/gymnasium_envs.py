@@ -10,9 +10,9 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from stax.errors import choice_error
+from stax.errors import InvalidInputError, check_choice, check_whole
 from stax.tasks import hard_maze, redundant_arm
-from stax.tasks.compiled import CompiledTask, check_size
+from stax.tasks.compiled import PICTURE_SIZES, CompiledTask, as_array
 from stax.tasks.compiling import announcing
 from stax.tasks.curling import Curling, Table
 from stax.tasks.hard_maze import SENSORS, HardMaze
@@ -30,12 +30,9 @@ class _TaskEnv(gymnasium.Env[Observation, Action]):
     metadata: dict[str, Any] = {"render_modes": ["rgb_array"], "render_fps": 50}  # noqa: RUF012 (as Gymnasium declares it)
 
     def __init__(self, task: CompiledTask, render_mode: str | None, render_size: int) -> None:
-        if render_mode not in (None, "rgb_array"):
-            raise choice_error("render_mode", render_mode, ("rgb_array",))
-        check_size(render_size)
         self.task = task
-        self.render_mode = render_mode
-        self.render_size = render_size
+        self.render_mode = render_mode if render_mode is None else check_choice("render_mode", render_mode, ("rgb_array",))
+        self.render_size = check_whole("render_size", render_size, *PICTURE_SIZES)
         # 64-bit actions: rounding a policy's output to 32 bits would lead to another trajectory.
         self.action_space = spaces.Box(-1.0, 1.0, (task.policy_sizes[-1],), np.float64)
         self._steps = 0
@@ -52,8 +49,10 @@ class _TaskEnv(gymnasium.Env[Observation, Action]):
 
     def step(self, action: Action) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
         """One step of the simulation."""
+        self._check_reset()
+        action = self._check_action(action)
         with announcing(f"the simulator of {self.task.name}"):
-            ended = self._advance(np.asarray(action, np.float64))
+            ended = self._advance(action)
         self._steps += 1
         if self.render_mode is not None:
             self._trail.append(self._state().copy())
@@ -68,7 +67,18 @@ class _TaskEnv(gymnasium.Env[Observation, Action]):
         """The scene for people, with reward areas, start and the way so far."""
         if self.render_mode is None:
             return None
+        self._check_reset()
         return self.task.render(self._state(), self.render_size, trail=np.array(self._trail))
+
+    def _check_reset(self) -> None:
+        if not self._trail:
+            raise InvalidInputError("The environment has no state yet: call reset() first.")
+
+    def _check_action(self, action: Action) -> Action:
+        array = as_array("action", action)
+        if array.shape != self.action_space.shape or not np.isfinite(array).all():
+            raise InvalidInputError(f"action must be {self.task.policy_sizes[-1]} finite numbers, not {action!r:.80}.")
+        return array
 
     def _descriptor(self) -> NDArray[np.float64]:
         descriptor: NDArray[np.float64] = self.task._descriptor(self._state()[None])[0]
@@ -96,7 +106,7 @@ class CurlingEnv(_TaskEnv):
     ## Description
     The table is 3 x 3, centred on the origin, y up, seen from above, without gravity, and has walls. The arm hangs on the middle
     of the lower side; both links are 1 long, and the second is hinged 0.1 from its own end. The ball, of radius 0.15, starts at
-    rest and rolls to a stop by friction. The physics are those of Box2D 2.3 at 60 steps a second, reproduced bit for bit.
+    rest and is slowed by damping. The physics are those of Box2D 2.3 at 60 steps a second, reproduced bit for bit.
 
     ## Action space
     `Box(-1, 1, (2,), float64)`: the speeds of the motors in the two joints, in rad/s. Joints stop at +-0.4 pi and +-0.9 pi.

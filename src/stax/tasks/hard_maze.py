@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from types import MappingProxyType
+
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from stax.errors import choice_error
 from stax.policies import forward
 from stax.tasks.compiled import CompiledTask, areas
 from stax.tasks.compiling import source_stamp
@@ -82,12 +83,11 @@ class HardMaze(CompiledTask):
     snapshot_size = SNAPSHOT_SIZE
     ground_truth_bounds = ((0.0, 1.0), (0.0, 1.0))
     reward_areas = areas(("far end", (60 / SIZE, 60 / SIZE), 50 / SIZE), ("dead end", (100 / SIZE, 200 / SIZE), 50 / SIZE))
+    choices = MappingProxyType({"sensors": tuple(SENSORS)})
     view = View(left=-1.5, top=-1.5, width=SIZE, y_down=True)
 
     def __init__(self, *, sensors: str = "lasers", threads: int | None = None) -> None:
-        if sensors not in SENSORS:
-            raise choice_error("Option sensors of hard-maze", sensors, list(SENSORS))
-        self.sensors = sensors
+        self.sensors = self._choose("sensors", sensors)
         super().__init__(threads=threads)
 
     def _simulate(

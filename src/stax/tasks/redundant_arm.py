@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
+from types import MappingProxyType
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from stax.errors import choice_error
 from stax.policies import forward
 from stax.tasks.compiled import CompiledTask, areas
 from stax.tasks.compiling import source_stamp
@@ -27,7 +27,6 @@ from stax.tasks.redundant_arm_physics import (
 from stax.tasks.task import States
 
 POLICY_SIZES = (JOINTS, 5, 5, JOINTS)
-VIEWS = ("arm", "end-effector")
 _NO_TRACE = np.empty((0, STATE_SIZE))
 
 
@@ -99,13 +98,12 @@ class RedundantArm(CompiledTask):
     reward_areas = areas(
         ("lower left", (0.25, 0.25), 0.05), ("upper right", (0.85, 0.85), 0.05), ("upper left", (0.25, 0.90), 0.05)
     )
+    choices = MappingProxyType({"view": ("arm", "end-effector")})
     view = View(left=0.0, top=1.0, width=1.0, y_down=False)
     _grain = 32
 
     def __init__(self, *, view: str = "arm", threads: int | None = None) -> None:
-        if view not in VIEWS:
-            raise choice_error("Option view of redundant-arm", view, VIEWS)
-        self.shows = view
+        self.shows = self._choose("view", view)
         super().__init__(threads=threads)
 
     def _simulate(

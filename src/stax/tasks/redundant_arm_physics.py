@@ -116,21 +116,15 @@ def _touches_itself(scratch):
 
 
 @njit(nogil=True, error_model="numpy", no_cpython_wrapper=True)
-def joints(angles, points):
-    """Write the 21 joint points, base first, of an arm with these angles into `points`, of shape (21, 2)."""
-    _place(angles, points[:, 0], points[:, 1])
-
-
-@njit(nogil=True, error_model="numpy", no_cpython_wrapper=True)
 def reset(state):
     """Coil the arm into its starting spiral, at rest."""
-    points = np.empty((_POINTS, 2))
-    joints(START_ANGLES, points)
+    x, y = np.empty(_POINTS), np.empty(_POINTS)
+    _place(START_ANGLES, x, y)
     for i in range(JOINTS):
         state[i] = START_ANGLES[i]
         state[_SPEEDS + i] = 0.0
-    state[_END] = points[JOINTS, 0]
-    state[_END + 1] = points[JOINTS, 1]
+    state[_END] = x[JOINTS]
+    state[_END + 1] = y[JOINTS]
 
 
 @njit(nogil=True, error_model="numpy", no_cpython_wrapper=True)

@@ -48,14 +48,14 @@ class RewardArea:
     radius: float | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Rollouts:
     """The outcome of n evaluations, as aligned arrays."""
 
     reward: NDArray[np.float64]
     """(n,) total reward of the episode, finite and not negative; above 0 is rewarding."""
     reward_area: NDArray[np.int64]
-    """(n,) index of the task's reward area, -1 for none."""
+    """(n,) index of the task's reward area, -1 for those not rewarded."""
     steps: NDArray[np.int64]
     """(n,) steps done before the episode ended."""
     snapshots: Snapshots
@@ -87,6 +87,8 @@ class Rollouts:
     def take(self, rows: ArrayLike | slice) -> Rollouts:
         """The rollouts of these rows: indices, a mask or a slice."""
         index = rows if isinstance(rows, slice) else np.asarray(rows)
+        if not isinstance(index, slice) and index.size == 0 and index.dtype != np.bool_:
+            index = index.astype(np.int64)
         return Rollouts(**{name: column[index] for name, column in self._columns()})
 
     @staticmethod
@@ -95,6 +97,8 @@ class Rollouts:
         if not parts:
             raise InvalidInputError("There are no rollouts to join; give at least one.")
         names = [name for name, _ in parts[0]._columns()]
+        if any((part.ground_truth is None) != (parts[0].ground_truth is None) for part in parts):
+            raise InvalidInputError("Rollouts with and without ground_truth cannot be joined.")
         return Rollouts(**{name: np.concatenate([getattr(part, name) for part in parts]) for name in names})
 
 
@@ -102,7 +106,7 @@ class Task(ABC):
     """What the search needs to know of a world. `evaluate` is the one thing every task must bring."""
 
     name: str
-    """As given to `make_task`."""
+    """What the task is called; the name given to `make_task` if a class has none."""
     genome_size: int
     """How many numbers make a policy."""
     genome_bounds: tuple[float, float] = (-5.0, 5.0)
