@@ -16,7 +16,7 @@ from stax.tasks.task import sample_steps
 
 DOCS = Path(__file__).parent
 PICTURE, OBSERVATION, GAP = 440, 128, 10
-POLICIES = 3000
+POLICIES = 20_000
 
 INTRODUCTION = """# The three tasks
 
@@ -38,9 +38,11 @@ snapshots of at most 400 bytes a rollout, and show nothing of the reward. Small 
 are for people only.
 
 ```python
+import numpy as np
 import stax
 
 task = stax.make_task("hard-maze", sensors="published-code")
+genomes = np.random.default_rng(0).normal(size=(100, task.genome_size))
 rollouts = task.evaluate(genomes)               # (n, 63) -> reward, reward_area, steps, ground_truth, snapshots
 pictures = task.observe(rollouts)               # (n, 5, 64, 64, 3) uint8
 states = task.trajectory(genomes[0])            # (steps + 1, state size)

@@ -23,9 +23,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--task", default="hard-maze", help="a built-in task (default hard-maze)")
     parser.add_argument("--policies", type=int, default=6000, help="how many (default 6000)")
-    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--seed", type=int, default=0, help="of the policies (default 0)")
     parser.add_argument("--out", type=Path, default=Path("demo"), help="folder to write to (default demo)")
     options = parser.parse_args()
+    if options.seed < 0:
+        parser.error(f"--seed must be at least 0, not {options.seed}")
     if options.policies < 1:
         parser.error(f"--policies must be at least 1, not {options.policies}")
     try:
@@ -35,6 +37,12 @@ def main() -> int:
     if not isinstance(task, CompiledTask):
         parser.error(f"--task must be a built-in task, not {options.task!r}")
 
+    try:
+        options.out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        parser.error(f"--out cannot be written to: {error}")
+
+    task.evaluate(np.zeros((1, task.genome_size)))  # compiles, if it has to, before time is taken
     rng = np.random.default_rng(options.seed)
     parts, genomes = [], []
     start = time.perf_counter()
@@ -48,7 +56,6 @@ def main() -> int:
     assert rollouts.ground_truth is not None
     best = int(np.argmax(rollouts.reward)) if rollouts.reward.max() > 0 else farthest(rollouts.ground_truth)
     states = task.trajectory(policies[best])
-    options.out.mkdir(parents=True, exist_ok=True)
     picture = options.out / f"where_policies_end_{task.name}.png"
     Image.fromarray(task.render(states[-1], 900, trail=states, ends=rollouts.ground_truth)).save(picture)
 
@@ -67,6 +74,10 @@ def main() -> int:
     )
     print(f"they end in {100 * covered:.1f} % of the cells; {rewarded} found a reward", file=sys.stderr)
     print(f"picture: {picture}", file=sys.stderr)
+    print(
+        "blue dots: where policies ended; purple: the best one's way from the start (cross); circles: reward areas",
+        file=sys.stderr,
+    )
     print(json.dumps(summary))
     return 0
 

@@ -60,6 +60,52 @@ class FlatSnapshotsTask(PointTask):
         return Rollouts(reward=rollouts.reward, reward_area=rollouts.reward_area, steps=rollouts.steps, snapshots=flat)
 
 
+class NeverTask(PointTask):
+    """Sound, but too hard for the policies tried."""
+
+    def evaluate(self, genomes):
+        rollouts = super().evaluate(genomes)
+        rollouts.reward[:] = 0
+        rollouts.reward_area[:] = -1
+        return rollouts
+
+
+class TwinAreasTask(PointTask):
+    reward_areas = (RewardArea("goal"), RewardArea("goal"))
+
+
+class NumberNameTask(PointTask):
+    name = 7
+
+
+class OutsideTask(PointTask):
+    ground_truth_bounds = ((0.0, 1.0),)
+
+    def evaluate(self, genomes):
+        r = super().evaluate(genomes)
+        return Rollouts(r.reward, r.reward_area, r.steps, r.snapshots, np.full((len(r), 1), -3.0))
+
+
+class FragileTask(PointTask):
+    """Breaks towards the bounds."""
+
+    def evaluate(self, genomes):
+        rollouts = super().evaluate(genomes)
+        rollouts.reward[np.abs(genomes).max(axis=1) > 4] = np.nan
+        return rollouts
+
+
+class OverwritingTask(PointTask):
+    def observe(self, rollouts):
+        rollouts.snapshots[:] = 0
+        return rollouts.snapshots
+
+
+class WanderingTask(PointTask):
+    def trajectory(self, genome):
+        return np.random.default_rng().normal(size=(8, 2))
+
+
 class NoisyTask(PointTask):
     """Not deterministic."""
 

@@ -41,7 +41,7 @@ def test_a_task_of_ones_own_keeps_the_contract():
         ("BatchTask", "any batch size", "one at a time"),
         ("NanRewardTask", "rewards and reward areas", "reward must be finite, but policy 0 got nan"),
         ("WrongAreaTask", "rewards and reward areas", "reward_area must be -1 to 0, but there is 5"),
-        ("WrongObservationTask", "observations", "must return the shape (12, 2, 5)"),
+        ("WrongObservationTask", "observations", "must return the shape (24, 2, 5)"),
         ("WrongTypeTask", "observations", "must return uint8, as observation_dtype says, not float32"),
         ("MissingTruthTask", "ground truth", "rollouts have no ground_truth"),
         ("CarelessTask", "bad genomes refused", "given a genome with nan in it, evaluate did not raise"),
@@ -55,7 +55,13 @@ def test_a_task_of_ones_own_keeps_the_contract():
         ("NamelessTask", "attributes", "no attribute"),
         ("NamedAreaTask", "attributes", "reward_areas must hold stax.RewardArea objects, not 'goal'"),
         ("AreaWithoutRewardTask", "rewards and reward areas", "is not rewarded, but its reward_area is not -1"),
-        ("FlatSnapshotsTask", "observations", "snapshots must begin with (12, 2) (policies, samples), not (12,)"),
+        ("TwinAreasTask", "attributes", "different names"),
+        ("NumberNameTask", "attributes", "name must be text, not 7"),
+        ("OutsideTask", "ground truth", "outside ground_truth_bounds"),
+        ("FragileTask", "rewards and reward areas", "reward must be finite"),
+        ("OverwritingTask", "observations", "observe changes the snapshots"),
+        ("WanderingTask", "trajectory", "gives another answer when asked again"),
+        ("FlatSnapshotsTask", "observations", "snapshots must begin with (24, 2) (policies, samples), not (24,)"),
     ],
 )
 def test_what_is_wrong_is_said(name, what, words):
@@ -69,3 +75,9 @@ def test_options_that_are_needed():
         stax.make_task("own_tasks:OptionTask")
     assert stax.make_task("own_tasks:OptionTask", scale=2.0).scale == 2.0
     assert stax.make_task("own_tasks:AnyOptionTask", colour="red").options == {"colour": "red"}
+
+
+def test_untested_rewards_are_noted():
+    findings = check_task(own_tasks.NeverTask())
+    assert not any(finding.problem for finding in findings)
+    assert any("none of the policies tried was rewarded" in finding.note for finding in findings)

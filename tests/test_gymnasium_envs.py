@@ -62,6 +62,8 @@ def test_reward_is_paid_once_at_the_end():
     assert rewards[:-1] == [0.0] * (len(rewards) - 1)
     assert rewards[-1] == rollouts.reward[best]
     assert info["reward_area"] == rollouts.reward_area[best]
+    with pytest.raises(stax.InvalidInputError, match="The episode has ended"):
+        env.step(env.action_space.low)
 
 
 @pytest.mark.parametrize(("name", "options"), CASES)

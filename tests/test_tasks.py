@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import stax
 from conftest import NAMES, random_genomes
-from stax.tasks.compiling import in_slices
+from stax.compiling import in_slices
 from stax.tasks.task import RewardArea, Rollouts, area_rewards, check_genomes, sample_steps
 
 
@@ -240,6 +240,7 @@ def test_slices_cover_everything_once(count, threads, grain):
         seen[rows] += 1
         sizes.append(rows.stop - rows.start)
 
-    in_slices(work, count, threads=threads, grain=grain)
+    in_slices(lambda rows: None, count, threads=1, grain=grain, what="nothing")
+    in_slices(work, count, threads=threads, grain=grain, what="nothing")
     assert (seen == 1).all()
     assert max(sizes) <= grain

@@ -14,6 +14,8 @@ from itertools import pairwise
 import numpy as np
 from numba import njit
 
+from stax.compiling import kernel
+
 
 def network_genome_size(sizes: Sequence[int]) -> int:
     """How many numbers a network with these layer sizes takes, inputs first: (6, 5, 5, 5, 2) takes 94."""
@@ -44,7 +46,7 @@ def forward(genome, sizes, values, scratch):
             values[j] = 2.0 / (1.0 + math.exp(-(scratch[j] + bias))) - 1.0
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def act(genome, sizes, inputs):
     """The network's outputs for one input vector, as the compiled rollouts compute them."""
     values = np.empty(max(sizes))

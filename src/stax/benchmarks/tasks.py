@@ -20,11 +20,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from stax.compiling import available_threads
 from stax.errors import InvalidInputError
 from stax.policies import act
 from stax.tasks import BUILT_IN, make_task
 from stax.tasks.compiled import CompiledTask
-from stax.tasks.compiling import available_threads
 from stax.tasks.gymnasium_registration import ENVIRONMENTS
 
 _ROLLOUTS = {"curling": 512, "hard-maze": 1500, "redundant-arm": 12_000}
@@ -39,9 +39,10 @@ def run_benchmarks(*, as_json: bool, quick: bool) -> int:
     for name in BUILT_IN:
         _say(f"rollouts and pictures of {name}")
         results["tasks"][name] = _measure_task(name, share)
-    _say("a fresh process with and without compiled code in the cache")
-    for name in BUILT_IN:
-        results["tasks"][name] |= _measure_start(name)
+    if not quick:
+        _say("a fresh process with and without compiled code in the cache; this compiles all simulators anew, about a minute")
+        for name in BUILT_IN:
+            results["tasks"][name] |= _measure_start(name)
     if as_json:
         print(json.dumps(results, indent=2))
     else:

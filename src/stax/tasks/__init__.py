@@ -35,8 +35,7 @@ def task_class(name: str) -> type[Task]:
             raise InvalidInputError(f"Task {name!r} needs the module {error.name!r}, which is not installed.") from None
         raise InvalidInputError(f"Task {name!r} names the module {module_name!r}, which cannot be found.") from None
     except Exception as error:
-        hint = "; set NUMBA_CACHE_DIR to a folder that can be written" if "no locator available" in str(error) else ""
-        raise InvalidInputError(f"Task {name!r} cannot be imported: {in_one_line(error)}{hint}.") from error
+        raise InvalidInputError(f"Task {name!r} cannot be imported: {in_one_line(error)}.") from error
     found = getattr(module, class_name, None)
     if not inspect.isclass(found):
         raise InvalidInputError(f"Task {name!r} names {class_name!r}, which is not a class of the module {module_name!r}.")

@@ -9,9 +9,9 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from stax.compiling import announcing, check_threads, in_slices
 from stax.errors import InvalidInputError, check_choice, check_whole
 from stax.policies import network_genome_size
-from stax.tasks.compiling import announcing, check_threads, in_slices
 from stax.tasks.drawing import (
     AREA_COLORS,
     GREY,
@@ -109,8 +109,7 @@ class CompiledTask(Task):
         def simulate(rows: slice) -> None:
             self._simulate(array[rows], snapshots[rows], final[rows], steps[rows])
 
-        with announcing(f"the simulator of {self.name}"):
-            in_slices(simulate, len(array), threads=self.threads, grain=self._grain)
+        in_slices(simulate, len(array), threads=self.threads, grain=self._grain, what=f"the simulator of {self.name}")
         ground_truth = self._descriptor(final)
         reward, reward_area = area_rewards(ground_truth, self.reward_areas)
         return Rollouts(reward=reward, reward_area=reward_area, steps=steps, snapshots=snapshots, ground_truth=ground_truth)
@@ -129,8 +128,7 @@ class CompiledTask(Task):
         def draw(rows: slice) -> None:
             paint_scenes(background, self._moving_shapes(snapshots[rows], for_people=False), self.view, pictures[rows])
 
-        with announcing("the drawing of pictures"):
-            in_slices(draw, len(snapshots), threads=self.threads, grain=512)
+        in_slices(draw, len(snapshots), threads=self.threads, grain=512, what="the drawing of pictures")
         return pictures.reshape(len(rollouts), self.observation_samples, *self.observation_shape)
 
     def trajectory(self, genome: ArrayLike) -> States:
@@ -170,6 +168,8 @@ class CompiledTask(Task):
             if trail is not None:
                 path = self._world_point(self._descriptor(self._check_rows("trail", trail, self.state_size)))
                 paint(canvas, lines(path[:-1], path[1:], 0.0025 * self.view.width, (150, 90, 200), least=0.6), self.view)
+            if reward_areas:
+                paint(canvas, self._start_shapes(), self.view)
             paint(canvas, self._moving_shapes(array[None, : self.snapshot_size], for_people=True)[0], self.view)
         return canvas
 
@@ -194,7 +194,6 @@ class CompiledTask(Task):
         return canvas
 
     def _area_shapes(self) -> Shapes:
-        """Reward areas, and a cross where the descriptor is at the start."""
         rows = []
         scale = np.linalg.norm(self._world_point(np.array([1.0, 0.0])) - self._world_point(np.zeros(2)))
         for area, color in zip(self.reward_areas, AREA_COLORS, strict=False):
@@ -202,10 +201,13 @@ class CompiledTask(Task):
             radius = float(area.radius or 0.0) * float(scale)
             rows.append(discs(center, radius, color, opacity=0.25))
             rows.append(discs(center, radius, color, ring=0.003 * self.view.width))
+        return np.array(rows)
+
+    def _start_shapes(self) -> Shapes:
+        """A cross where the descriptor is at the start."""
         start = self._world_point(self._descriptor(self._start()[None])[0])
         arm = 0.02 * self.view.width * np.array([[1.0, 1.0], [1.0, -1.0]])
-        rows.extend(lines(start - arm, start + arm, 0.003 * self.view.width, GREY, least=0.6))
-        return np.array(rows)
+        return lines(start - arm, start + arm, 0.004 * self.view.width, GREY, least=0.6)
 
     @abstractmethod
     def _start(self) -> NDArray[np.float64]:

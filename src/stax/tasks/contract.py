@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from stax.errors import InvalidInputError, in_one_line
 from stax.tasks.task import Genomes, RewardArea, Rollouts, Task
 
-_POLICIES = 12
+_POLICIES = 24
 
 
 @dataclass(frozen=True)
@@ -22,6 +22,7 @@ class Finding:
 
     what: str
     problem: str = ""
+    note: str = ""
 
 
 class _Broken(Exception):
@@ -33,8 +34,7 @@ def check_task(task: Task, *, seed: int = 0) -> list[Finding]:
     findings = [_look("attributes", lambda: _attributes(task))]
     if findings[0].problem:
         return findings
-    low, high = task.genome_bounds
-    genomes = np.clip(np.random.default_rng(seed).normal(size=(_POLICIES, task.genome_size)), low, high)
+    genomes = _policies(task, seed)
     outcome: list[Rollouts] = []
     findings.append(_look("evaluate gives rollouts", lambda: outcome.append(_evaluated(task, genomes))))
     if not outcome:
@@ -54,11 +54,25 @@ def check_task(task: Task, *, seed: int = 0) -> list[Finding]:
         _look("bad genomes refused", lambda: _refusals(task, genomes)),
         _look("observations", lambda: _observations(task, rollouts)),
     ]
+    if not (rollouts.reward > 0).any():
+        findings.append(
+            Finding("rewards", note="none of the policies tried was rewarded; try another --seed to see rewards tested")
+        )
     if _overrides(task, "trajectory"):
         findings.append(_look("trajectory", lambda: _trajectory(task, genomes, rollouts)))
     if _overrides(task, "render"):
         findings.append(_look("render", lambda: _render(task, genomes)))
     return findings
+
+
+def _policies(task: Task, seed: int) -> Genomes:
+    """Policies as a search makes them: normal, uniform over the bounds, and at the bounds."""
+    rng = np.random.default_rng(seed)
+    low, high = task.genome_bounds
+    half = _POLICIES // 2
+    normal = np.clip(rng.normal(size=(half, task.genome_size)), low, high)
+    uniform = rng.uniform(low, high, size=(_POLICIES - half - 2, task.genome_size))
+    return np.concatenate([normal, uniform, np.full((1, task.genome_size), low), np.full((1, task.genome_size), high)])
 
 
 def _look(what: str, test: Callable[[], Any]) -> Finding:
@@ -79,7 +93,9 @@ def _attributes(task: Task) -> None:
     for name in ("name", "genome_size", "observation_shape", "reward_areas"):
         if not hasattr(task, name):
             raise _Broken(f"the task has no attribute {name!r}")
-    if not isinstance(task.genome_size, Integral) or task.genome_size < 1:
+    if not isinstance(task.name, str) or not task.name:
+        raise _Broken(f"name must be text, not {task.name!r}")
+    if isinstance(task.genome_size, bool) or not isinstance(task.genome_size, Integral) or task.genome_size < 1:
         raise _Broken(f"genome_size must be a whole number of at least 1, not {task.genome_size!r}")
     low, high = task.genome_bounds
     if not (np.isfinite(low) and np.isfinite(high) and low < high):
@@ -95,6 +111,8 @@ def _attributes(task: Task) -> None:
     for area in task.reward_areas:
         if not isinstance(area, RewardArea):
             raise _Broken(f"reward_areas must hold stax.RewardArea objects, not {area!r}")
+    if len({area.name for area in task.reward_areas}) < len(task.reward_areas):
+        raise _Broken("reward_areas must have different names")
     if task.ground_truth_bounds is not None:
         bounds = np.asarray(task.ground_truth_bounds, dtype=float)
         if bounds.ndim != 2 or bounds.shape[1] != 2 or not (bounds[:, 0] < bounds[:, 1]).all():
@@ -156,6 +174,12 @@ def _ground_truth(task: Task, rollouts: Rollouts) -> None:
         raise _Broken(
             f"ground_truth must be finite, but policy {np.argmax(~np.isfinite(truth).all(axis=1))} has {truth[~np.isfinite(truth)][0]}"
         )
+    low, high = np.asarray(bounds, dtype=float).T
+    outside = ((truth < low - 1e-6) | (truth > high + 1e-6)).any(axis=1)
+    if outside.any():
+        raise _Broken(
+            f"ground_truth of policy {np.argmax(outside)} is {truth[np.argmax(outside)]}, outside ground_truth_bounds {bounds}"
+        )
 
 
 def _fields(rollouts: Rollouts) -> Iterator[tuple[str, NDArray[Any]]]:
@@ -208,7 +232,13 @@ def _observations(task: Task, rollouts: Rollouts) -> None:
         shape = np.asarray(rollouts.snapshots).shape
         raise _Broken(f"snapshots must begin with {(len(rollouts), task.observation_samples)} (policies, samples), not {shape}")
     expected = (len(rollouts), task.observation_samples, *task.observation_shape)
-    seen = np.asarray(task.observe(rollouts))
+    if rollouts.snapshots.dtype.kind == "f" and not np.isfinite(rollouts.snapshots).all():
+        raise _Broken("snapshots must be finite")
+    kept = {name: column.copy() for name, column in _fields(rollouts)}
+    seen = np.array(task.observe(rollouts))
+    for name, column in _fields(rollouts):
+        if not np.array_equal(column, kept[name]):
+            raise _Broken(f"observe changes the {name} of the rollouts it is given")
     if seen.shape != expected:
         raise _Broken(f"observe must return the shape {expected} (policies, samples, *observation_shape), not {seen.shape}")
     if seen.dtype != np.dtype(task.observation_dtype):
@@ -233,6 +263,8 @@ def _trajectory(task: Task, genomes: Genomes, rollouts: Rollouts) -> None:
         raise _Broken(f"trajectory has {len(states)} states, but the rollout did {rollouts.steps[0]} steps and has a start")
     if not np.isfinite(states).all():
         raise _Broken("trajectory has states that are not finite")
+    if not np.array_equal(states, np.asarray(task.trajectory(genomes[0]))):
+        raise _Broken("trajectory gives another answer when asked again")
 
 
 def _render(task: Task, genomes: Genomes) -> None:

@@ -6,9 +6,9 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from stax.compiling import kernel, source_stamp
 from stax.policies import forward
 from stax.tasks.compiled import CompiledTask, areas
-from stax.tasks.compiling import source_stamp
 from stax.tasks.curling_physics.contacts import reset
 from stax.tasks.curling_physics.scene import (
     ANGLE,
@@ -57,7 +57,7 @@ def _clipped(speed):
 
 def _make_simulate(stamp):
     # One kernel for rollouts, replays and single steps, because this is the simulator that takes longest to compile.
-    @njit(cache=True, nogil=True, error_model="numpy")
+    @kernel
     def simulate(genomes, actions, worlds, lanes, motors, first, last, samples, snapshots, trace, final):
         """Does the steps `first` to `last` of every genome, driven by its policy or, if there are any, by `actions`.
 

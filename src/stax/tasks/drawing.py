@@ -14,6 +14,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from stax.compiling import kernel
+
 Shapes = NDArray[np.float64]
 """(n, COLUMNS) one scene, or (scenes, n, COLUMNS)."""
 Color = tuple[int, int, int]
@@ -24,7 +26,7 @@ BLUE: Color = (31, 98, 191)
 RED: Color = (214, 40, 40)
 ORANGE: Color = (240, 140, 20)
 GREEN: Color = (40, 150, 90)
-GREY: Color = (150, 155, 165)
+GREY: Color = (110, 115, 125)
 AREA_COLORS: tuple[Color, ...] = (GREEN, ORANGE, RED, BLUE, (140, 80, 170), (0, 150, 160))
 
 # Kind; four points x, y; radius, or half of a line's width; the least the radius may shrink to, in pixels; colour; opacity.
@@ -169,7 +171,7 @@ def _paint_shape(canvas, shape, corners, left, top, scale, y_sign):
                     canvas[row, column, channel] = np.uint8(old + cover * (shape[_RED + channel] - old) + 0.5)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _paint_scenes(background, shapes, out, left, top, width, y_down):
     corners = np.empty((4, 2))
     size = out.shape[1]

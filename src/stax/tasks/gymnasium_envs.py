@@ -10,10 +10,10 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
+from stax.compiling import announcing
 from stax.errors import InvalidInputError, check_choice, check_whole
 from stax.tasks import hard_maze, redundant_arm
 from stax.tasks.compiled import PICTURE_SIZES, CompiledTask, as_array
-from stax.tasks.compiling import announcing
 from stax.tasks.curling import Curling, Table
 from stax.tasks.hard_maze import SENSORS, HardMaze
 from stax.tasks.redundant_arm import RedundantArm
@@ -27,7 +27,7 @@ Action = NDArray[np.float64]
 class _TaskEnv(gymnasium.Env[Observation, Action]):
     """What the three have in common: counting steps, paying the reward at the end, drawing."""
 
-    metadata: dict[str, Any] = {"render_modes": ["rgb_array"], "render_fps": 50}  # noqa: RUF012 (as Gymnasium declares it)
+    metadata: dict[str, Any] = {"render_modes": ["rgb_array"], "render_fps": 60}  # noqa: RUF012 (as Gymnasium declares it)
 
     def __init__(self, task: CompiledTask, render_mode: str | None, render_size: int) -> None:
         self.task = task
@@ -36,6 +36,7 @@ class _TaskEnv(gymnasium.Env[Observation, Action]):
         # 64-bit actions: rounding a policy's output to 32 bits would lead to another trajectory.
         self.action_space = spaces.Box(-1.0, 1.0, (task.policy_sizes[-1],), np.float64)
         self._steps = 0
+        self._ended = False
         self._trail: list[NDArray[np.float64]] = []
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Observation, dict[str, Any]]:
@@ -44,19 +45,20 @@ class _TaskEnv(gymnasium.Env[Observation, Action]):
         with announcing(f"the simulator of {self.task.name}"):
             self._restart()
         self._steps = 0
+        self._ended = False
         self._trail = [self._state().copy()]
         return self._observation(), self._info(-1)
 
     def step(self, action: Action) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
         """One step of the simulation."""
-        self._check_reset()
+        self._check_running()
         action = self._check_action(action)
         with announcing(f"the simulator of {self.task.name}"):
             ended = self._advance(action)
         self._steps += 1
         if self.render_mode is not None:
             self._trail.append(self._state().copy())
-        terminated = ended or self._steps >= self.task.horizon
+        terminated = self._ended = ended or self._steps >= self.task.horizon
         reward, area = 0.0, -1
         if terminated:
             rewards, reward_areas = area_rewards(self._descriptor()[None], self.task.reward_areas)
@@ -73,6 +75,11 @@ class _TaskEnv(gymnasium.Env[Observation, Action]):
     def _check_reset(self) -> None:
         if not self._trail:
             raise InvalidInputError("The environment has no state yet: call reset() first.")
+
+    def _check_running(self) -> None:
+        self._check_reset()
+        if self._ended:
+            raise InvalidInputError("The episode has ended: call reset() before the next step.")
 
     def _check_action(self, action: Action) -> Action:
         array = as_array("action", action)

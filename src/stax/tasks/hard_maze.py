@@ -5,12 +5,11 @@ from __future__ import annotations
 from types import MappingProxyType
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from stax.compiling import kernel, source_stamp
 from stax.policies import forward
 from stax.tasks.compiled import CompiledTask, areas
-from stax.tasks.compiling import source_stamp
 from stax.tasks.drawing import BLUE, ORANGE, WALL, Shapes, View, discs, lines, quads
 from stax.tasks.hard_maze_physics import LASERS, PUBLISHED, ROBOT_RADIUS, SIZE, WALLS, reset, step
 from stax.tasks.task import States
@@ -25,7 +24,7 @@ _NO_TRACE = np.empty((0, STATE_SIZE))
 
 
 def _make_kernels(stamp):
-    @njit(cache=True, nogil=True, error_model="numpy")
+    @kernel
     def simulate(genomes, sensors, samples, snapshots, trace, final):
         """Runs every genome; `trace` takes the states of the first one, if it is not empty."""
         _ = stamp
@@ -47,13 +46,13 @@ def _make_kernels(stamp):
                     sample += 1
             final[n] = state
 
-    @njit(cache=True, nogil=True, error_model="numpy")
+    @kernel
     def begin(state, sensors):
         """The start of an episode."""
         _ = stamp
         reset(state, sensors)
 
-    @njit(cache=True, nogil=True, error_model="numpy")
+    @kernel
     def advance(state, left, right, sensors):
         """One step by hand."""
         _ = stamp

@@ -6,12 +6,11 @@ import math
 from types import MappingProxyType
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from stax.compiling import kernel, source_stamp
 from stax.policies import forward
 from stax.tasks.compiled import CompiledTask, areas
-from stax.tasks.compiling import source_stamp
 from stax.tasks.drawing import BLUE, RED, WALL, Shapes, View, discs, lines, quads
 from stax.tasks.redundant_arm_physics import (
     BASE,
@@ -31,7 +30,7 @@ _NO_TRACE = np.empty((0, STATE_SIZE))
 
 
 def _make_kernels(stamp):
-    @njit(cache=True, nogil=True, error_model="numpy")
+    @kernel
     def simulate(genomes, samples, snapshots, trace, final, steps):
         """Runs every genome; `trace` takes the states of the first one, if it is not empty."""
         _ = stamp
@@ -60,13 +59,13 @@ def _make_kernels(stamp):
             final[n] = state
             steps[n] = done
 
-    @njit(cache=True, nogil=True, error_model="numpy")
+    @kernel
     def begin(state):
         """The start of an episode."""
         _ = stamp
         reset(state)
 
-    @njit(cache=True, nogil=True, error_model="numpy")
+    @kernel
     def advance(state, torques, scratch):
         """One step by hand; tells whether the episode ended."""
         _ = stamp

@@ -57,7 +57,7 @@ class Rollouts:
     reward_area: NDArray[np.int64]
     """(n,) index of the task's reward area, -1 for those not rewarded."""
     steps: NDArray[np.int64]
-    """(n,) steps done before the episode ended."""
+    """(n,) steps done before the episode ended, at least 1."""
     snapshots: Snapshots
     """(n, observation_samples, ...) what `Task.observe` draws from."""
     ground_truth: NDArray[np.float64] | None = None
@@ -118,7 +118,7 @@ class Task(ABC):
     observation_dtype: str = "uint8"
     """uint8 for pictures (0 to 255), float32 for vectors."""
     ground_truth_bounds: tuple[tuple[float, float], ...] | None = None
-    """Lowest and highest value of each number of the ground-truth descriptor, or None if there is no such descriptor."""
+    """Lowest and highest possible value of each number of the ground-truth descriptor, or None if there is no such descriptor."""
     reward_areas: tuple[RewardArea, ...]
     """The sources of reward, at least one; `Rollouts.reward_area` points into this."""
 
@@ -127,7 +127,8 @@ class Task(ABC):
         """Runs every policy for one episode.
 
         The outcome of a row depends on that row and the task's own settings alone: not on the other rows, their number or
-        order, on threads, time or earlier calls.
+        order, on threads, time or earlier calls. Genomes of another width, or with nan or infinity in them, raise a ValueError
+        (`stax.check_genomes` does that for you), and the array given is not changed.
         """
 
     def observe(self, rollouts: Rollouts) -> Observations:

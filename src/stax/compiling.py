@@ -13,9 +13,34 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from numba import njit
 from numba.core import event
 
 from stax.errors import check_whole
+
+
+def kernel(function: Callable[..., Any]) -> Any:
+    """Compiles an outermost function: kept between runs, without the GIL, with NumPy's rules for division.
+
+    Where nothing can be written, neither beside the package nor in the home folder, it is compiled anew in every process.
+    """
+    options = {"nogil": True, "error_model": "numpy"}
+    try:
+        return njit(cache=True, **options)(function)
+    except RuntimeError as error:
+        if "no locator available" not in str(error):
+            raise
+        _warn_of_no_cache()
+        return njit(**options)(function)
+
+
+@cache
+def _warn_of_no_cache() -> None:
+    print(
+        "stax: there is no folder to keep compiled code in, so it is compiled anew each time; "
+        "set NUMBA_CACHE_DIR to a folder that can be written",
+        file=sys.stderr,
+    )
 
 
 def source_stamp(*sources: str) -> int:
@@ -25,7 +50,7 @@ def source_stamp(*sources: str) -> int:
     a function called from there. A kernel therefore closes over the stamp of the other files it is built from, which makes
     it a part of the key.
     """
-    package = Path(__file__).parent.parent
+    package = Path(__file__).parent
     stamp = 0
     for source in sources:
         path = package / source
@@ -74,13 +99,21 @@ def _pool(process: int, threads: int) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(threads, thread_name_prefix="stax")
 
 
-def in_slices(work: Callable[[slice], None], count: int, *, threads: int, grain: int) -> None:
+_compiled: set[str] = set()
+
+
+def in_slices(work: Callable[[slice], None], count: int, *, threads: int, grain: int, what: str) -> None:
     """Calls `work` on slices that make up range(count), on several threads at once.
 
     The work releases the GIL and writes to its own slice only. Slices are as even as can be and hold at most `grain` rows.
+    The first call for `what` in a process does one row on the calling thread, where compiling can be interrupted.
     """
     if count == 0:
         return
+    if what not in _compiled:
+        with announcing(what):
+            work(slice(0, 1))
+        _compiled.add(what)
     pieces = threads * -(-count // (threads * grain))
     bounds = [count * i // pieces for i in range(pieces + 1)]
     slices = [slice(a, b) for a, b in pairwise(bounds) if a < b]
