@@ -446,4 +446,3 @@ def gather_islands(world):
             arm = count
     world.counts[ARM_CONTACTS] = arm
     world.counts[ALL_CONTACTS] = count
-    return with_ball
