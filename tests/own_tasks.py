@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-
 import numpy as np
 
 from stax import RewardArea, Rollouts, Task
@@ -117,10 +115,7 @@ class NoisyTask(PointTask):
 
 
 class CountingTask(PointTask):
-    """Depends on earlier calls and on the place in the batch."""
-
-    def __init__(self) -> None:
-        self.counter = itertools.count()
+    """Depends on the place in the batch."""
 
     def evaluate(self, genomes):
         rollouts = super().evaluate(genomes)

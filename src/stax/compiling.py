@@ -18,6 +18,9 @@ from numba.core import event
 
 from stax.errors import check_whole
 
+inner = njit(nogil=True, error_model="numpy", no_cpython_wrapper=True)
+"""Compiles a function that only compiled functions call; it is kept as a part of the kernel that calls it."""
+
 
 def kernel(function: Callable[..., Any]) -> Any:
     """Compiles an outermost function: kept between runs, without the GIL, with NumPy's rules for division.
@@ -51,7 +54,7 @@ def source_stamp(*sources: str) -> int:
     it a part of the key.
     """
     package = Path(__file__).parent
-    stamp = 0
+    stamp = zlib.crc32(Path(__file__).read_bytes())
     for source in sources:
         path = package / source
         for file in [path] if path.is_file() else sorted(path.glob("*.py")):

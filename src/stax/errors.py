@@ -6,6 +6,7 @@ import traceback
 from collections.abc import Sequence
 from numbers import Integral
 from pathlib import Path
+from typing import Any
 
 
 class InvalidInputError(ValueError):
@@ -19,13 +20,13 @@ def check_choice(what: str, given: object, allowed: Sequence[str]) -> str:
     return given
 
 
-def check_whole(what: str, given: object, least: int, most: int | None = None) -> int:
+def check_whole(what: str, given: Any, least: int, most: int | None = None) -> int:
     """The value given, if it is a whole number within the bounds."""
     whole = isinstance(given, Integral) and not isinstance(given, bool)
-    if not whole or int(given) < least or (most is not None and int(given) > most):  # type: ignore[call-overload]
+    if not whole or given < least or (most is not None and given > most):
         bounds = f"of at least {least}" if most is None else f"from {least} to {most}"
         raise InvalidInputError(f"{what} must be a whole number {bounds}, not {given!r}.")
-    return int(given)  # type: ignore[call-overload, no-any-return]
+    return int(given)
 
 
 def in_one_line(error: BaseException) -> str:

@@ -12,9 +12,8 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 import numpy as np
-from numba import njit
 
-from stax.compiling import kernel
+from stax.compiling import inner, kernel
 
 
 def network_genome_size(sizes: Sequence[int]) -> int:
@@ -22,7 +21,7 @@ def network_genome_size(sizes: Sequence[int]) -> int:
     return sum(inputs * outputs + 1 for inputs, outputs in pairwise(sizes))
 
 
-@njit(nogil=True, error_model="numpy", no_cpython_wrapper=True)
+@inner
 def forward(genome, sizes, values, scratch):
     """One pass through the network: `values` holds the inputs and, afterwards, the outputs.
 

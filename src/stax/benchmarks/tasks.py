@@ -123,7 +123,6 @@ def _step_through_gymnasium(name: str, sizes: tuple[int, ...], genomes: NDArray[
     import gymnasium
 
     env = gymnasium.make(ENVIRONMENTS[name]).unwrapped
-    env.reset()
     for genome in genomes:
         observation, _ = env.reset()
         ended = False

@@ -50,7 +50,6 @@ def build_parser() -> argparse.ArgumentParser:
     parser = _Parser(
         prog="stax",
         description="Discover and exploit sparse rewards in a learned behaviour space.",
-        formatter_class=lambda prog: argparse.HelpFormatter(prog, max_help_position=32),
         epilog="Exit codes: 0 done, 1 failed, 2 wrong usage or bad input, 130 interrupted.",
     )
     parser.add_argument("--version", action=_PrintVersion, nargs=0, help="print the version and exit")

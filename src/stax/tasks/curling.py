@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
-from stax.compiling import kernel, source_stamp
+from stax.compiling import inner, kernel, source_stamp
 from stax.policies import forward
 from stax.tasks.compiled import CompiledTask, areas
 from stax.tasks.curling_physics.contacts import reset
@@ -18,7 +17,6 @@ from stax.tasks.curling_physics.scene import (
     LINK_1,
     SPIN,
     TABLE_CENTER,
-    World,
     X,
     Y,
     new_worlds,
@@ -33,13 +31,14 @@ STATE_SIZE = 6
 SNAPSHOT_SIZE = 4
 
 _POOL = 64
+_NO_GENOME = np.zeros((1, 1))
 _NO_ACTIONS = np.empty((0, 2))
 _NO_TRACE = np.empty((0, 0, STATE_SIZE))
 _NO_SNAPSHOTS = np.empty((0, 0, SNAPSHOT_SIZE), np.float32)
 _NO_SAMPLES = np.empty(0, np.int64)
 
 
-@njit(nogil=True, error_model="numpy", no_cpython_wrapper=True)
+@inner
 def _read(worlds, lane, values):
     """The state as the policy and people know it: ball x, y; joint angles; joint speeds."""
     values[0] = worlds.body[lane, BALL, X] - TABLE_CENTER
@@ -50,7 +49,7 @@ def _read(worlds, lane, values):
     values[5] = worlds.body[lane, LINK_1, SPIN] - worlds.body[lane, LINK_0, SPIN]
 
 
-@njit(nogil=True, error_model="numpy", no_cpython_wrapper=True)
+@inner
 def _clipped(speed):
     return np.float32(min(max(speed, -1.0), 1.0)) if speed == speed else np.float32(0.0)
 
@@ -102,42 +101,50 @@ def _make_simulate(stamp):
 _simulate = _make_simulate(source_stamp("policies.py", "tasks/curling_physics"))
 
 
+class Tables:
+    """Some tables and what it takes to step them side by side."""
+
+    def __init__(self, count: int) -> None:
+        self._worlds = new_worlds(count)
+        self._lanes = new_lanes(count)
+        self._motors = np.zeros((count, 2), np.float32)
+
+    def run(
+        self,
+        genomes: NDArray[np.float64],
+        first: int,
+        last: int,
+        *,
+        actions: NDArray[np.float64] = _NO_ACTIONS,
+        samples: NDArray[np.int64] = _NO_SAMPLES,
+        snapshots: NDArray[np.float32] = _NO_SNAPSHOTS,
+        trace: NDArray[np.float64] = _NO_TRACE,
+        final: NDArray[np.float64],
+    ) -> None:
+        """Calls the kernel, which describes the arguments."""
+        memory = self._worlds, self._lanes, self._motors
+        _simulate(genomes, actions, *memory, first, last, samples, snapshots, trace, final)
+
+
 class Table:
-    """One table stepped by hand: what the Gymnasium environment and replays are made of."""
+    """One table stepped by hand, as the Gymnasium environment does."""
 
     def __init__(self) -> None:
-        self._worlds: World = new_worlds(1)
-        self._lanes = new_lanes(1)
-        self._motors = np.zeros((1, 2), np.float32)
-        self._genome = np.zeros((1, 1))
+        self._tables = Tables(1)
         self._steps = 0
         self.state = np.empty(STATE_SIZE)
 
     def reset(self) -> None:
         self._steps = 0
-        self._run(_NO_ACTIONS, 0)
+        self._run(_NO_ACTIONS)
 
     def step(self, action: NDArray[np.float64]) -> None:
-        self._run(np.ascontiguousarray(action, np.float64).reshape(1, 2), 1)
+        self._run(np.ascontiguousarray(action, np.float64).reshape(1, 2))
 
-    def _run(self, actions: NDArray[np.float64], steps: int) -> None:
-        final = np.empty((1, STATE_SIZE))
-        last = self._steps + steps
-        _simulate(
-            self._genome,
-            actions,
-            self._worlds,
-            self._lanes,
-            self._motors,
-            self._steps,
-            last,
-            _NO_SAMPLES,
-            _NO_SNAPSHOTS,
-            _NO_TRACE,
-            final,
-        )
-        self._steps = last
-        self.state = final[0]
+    def _run(self, actions: NDArray[np.float64]) -> None:
+        last, final = self._steps + len(actions), np.empty((1, STATE_SIZE))
+        self._tables.run(_NO_GENOME, self._steps, last, actions=actions, final=final)
+        self._steps, self.state = last, final[0]
 
 
 def _link(start: NDArray[np.float64], end: NDArray[np.float64], color: Color) -> Shapes:
@@ -166,39 +173,13 @@ class Curling(CompiledTask):
     def _simulate(
         self, genomes: NDArray[np.float64], snapshots: NDArray[np.float32], final: NDArray[np.float64], steps: NDArray[np.int64]
     ) -> None:
-        pool = min(_POOL, len(genomes))
-        motors = np.zeros((pool, 2), np.float32)
-        _simulate(
-            genomes,
-            _NO_ACTIONS,
-            new_worlds(pool),
-            new_lanes(pool),
-            motors,
-            0,
-            HORIZON,
-            self._samples,
-            snapshots,
-            _NO_TRACE,
-            final,
-        )
+        tables = Tables(min(_POOL, len(genomes)))
+        tables.run(genomes, 0, HORIZON, samples=self._samples, snapshots=snapshots, final=final)
         steps[:] = HORIZON
 
     def _trace(self, genome: NDArray[np.float64]) -> States:
         trace = np.empty((1, HORIZON + 1, STATE_SIZE))
-        motors, final = np.zeros((1, 2), np.float32), np.empty((1, STATE_SIZE))
-        _simulate(
-            genome[None],
-            _NO_ACTIONS,
-            new_worlds(1),
-            new_lanes(1),
-            motors,
-            0,
-            HORIZON,
-            _NO_SAMPLES,
-            _NO_SNAPSHOTS,
-            trace,
-            final,
-        )
+        Tables(1).run(genome[None], 0, HORIZON, trace=trace, final=np.empty((1, STATE_SIZE)))
         return trace[0]
 
     def _start(self) -> NDArray[np.float64]:

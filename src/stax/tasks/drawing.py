@@ -11,10 +11,9 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
-from stax.compiling import kernel
+from stax.compiling import inner, kernel
 
 Shapes = NDArray[np.float64]
 """(n, COLUMNS) one scene, or (scenes, n, COLUMNS)."""
@@ -106,7 +105,7 @@ def new_canvas(size: int, color: Color = WHITE) -> NDArray[np.uint8]:
     return canvas
 
 
-@njit(nogil=True, error_model="numpy", no_cpython_wrapper=True)
+@inner
 def _line_distance(x, y, x0, y0, x1, y1):
     dx, dy = x1 - x0, y1 - y0
     length = dx * dx + dy * dy
@@ -115,7 +114,7 @@ def _line_distance(x, y, x0, y0, x1, y1):
     return math.hypot(x - x0 - along * dx, y - y0 - along * dy)
 
 
-@njit(nogil=True, error_model="numpy", no_cpython_wrapper=True)
+@inner
 def _quad_depth(x, y, corners):
     """How far inside all four edges a point is; negative outside. Near a corner outside, only the nearer edge's line counts."""
     area = 0.0
@@ -133,7 +132,7 @@ def _quad_depth(x, y, corners):
     return depth
 
 
-@njit(nogil=True, error_model="numpy", no_cpython_wrapper=True)
+@inner
 def _paint_shape(canvas, shape, corners, left, top, scale, y_sign):
     size = canvas.shape[0]
     kind = int(shape[_KIND])

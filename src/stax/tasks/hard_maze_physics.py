@@ -13,7 +13,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
+
+from stax.compiling import inner
 
 LASERS = 0  # five lasers at -90, -45, 0, 45 and 90 degrees, divided by their range
 PUBLISHED = 1  # lasers at 45, 0 and -45 degrees in world units, then the left and the right bumper
@@ -151,12 +152,12 @@ _BASE = np.array([0] + [2**_SHIFT // 2 - 2**_SHIFT // (4 * n) for n in range(1, 
 _TAYLOR = tuple((-1.0) ** (n // 2) / math.factorial(n) for n in range(17))
 
 
-@njit(nogil=True, error_model="numpy", no_cpython_wrapper=True)
+@inner
 def _round32(value):
     return np.float64(np.float32(value))
 
 
-@njit(nogil=True, error_model="numpy", no_cpython_wrapper=True)
+@inner
 def _sine_cosine(angle):
     """Sine and cosine of a 32-bit angle of a few turns at most, to within the last bit or so of 64.
 
@@ -184,7 +185,7 @@ def _sine_cosine(angle):
     return sine, cosine
 
 
-@njit(nogil=True, error_model="numpy", no_cpython_wrapper=True)
+@inner
 def _wrap(angle):
     if angle > math.pi:
         angle -= _TURN
@@ -193,13 +194,13 @@ def _wrap(angle):
     return _round32(angle)
 
 
-@njit(nogil=True, error_model="numpy", no_cpython_wrapper=True)
+@inner
 def _cell(position):
     """The cell of a coordinate; halves go away from zero."""
     return np.int64(position * (1.0 / CELL) + math.copysign(0.5, position))
 
 
-@njit(nogil=True, error_model="numpy", no_cpython_wrapper=True)
+@inner
 def _wheel_speed(value):
     """A wheel's speed as the original holds it, clipped to [-1, 1]; not-a-number stands still.
 
@@ -217,7 +218,7 @@ def _wheel_speed(value):
 # --- Sensors ----------------------------------------------------------------------------------------------------------
 
 
-@njit(nogil=True, error_model="numpy", no_cpython_wrapper=True)
+@inner
 def _laser(free_squares, x, y, column, row, heading, offset, sine, cosine):
     """The distance from (x, y), in the cell (column, row), to the first wall, at most the range.
 
@@ -262,7 +263,7 @@ def _laser(free_squares, x, y, column, row, heading, offset, sine, cosine):
     return LASER_RANGE
 
 
-@njit(nogil=True, error_model="numpy", no_cpython_wrapper=True)
+@inner
 def read_lasers(state, sensors, free_squares=None):
     """Read the lasers at the state's pose, in place; another map than ours is given by its `find_free_squares`."""
     x, y = state[0], state[1]
@@ -286,7 +287,7 @@ def read_lasers(state, sensors, free_squares=None):
         state[7] = _round32(_laser(free_squares, x, y, column, row, heading, _QUARTER, cosine, -sine) / LASER_RANGE)
 
 
-@njit(nogil=True, error_model="numpy", no_cpython_wrapper=True)
+@inner
 def _bumpers(touching, heading):
     """Whether a wall touches in front of the robot on its left and on its right, as 1.0 or 0.0."""
     left, right = 0, 0
@@ -301,7 +302,7 @@ def _bumpers(touching, heading):
 # --- The robot --------------------------------------------------------------------------------------------------------
 
 
-@njit(nogil=True, error_model="numpy", no_cpython_wrapper=True)
+@inner
 def reset(state, sensors):
     """Put the robot at the start. `state` is x, y, heading and five readings, which are the policy's inputs.
 
@@ -319,7 +320,7 @@ def reset(state, sensors):
         read_lasers(state, sensors)
 
 
-@njit(nogil=True, error_model="numpy", no_cpython_wrapper=True)
+@inner
 def step(state, left, right, sensors, free_squares=None, touching_there=None):
     """Drive one step with these wheel speeds and read the sensors, in place.
 

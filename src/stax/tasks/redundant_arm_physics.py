@@ -18,7 +18,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
+
+from stax.compiling import inner
 
 JOINTS = 20
 HORIZON = 100
@@ -51,7 +52,7 @@ _FIRST_LOW, _FIRST_HIGH = WALLS[0, 1], WALLS[0, 1] + WALLS[0, 3]
 _SECOND_LOW, _SECOND_HIGH = WALLS[1, 1], WALLS[1, 1] + WALLS[1, 3]
 
 
-@njit(nogil=True, error_model="numpy", no_cpython_wrapper=True)
+@inner
 def _place(angles, x, y):
     """Write the coordinates of the 21 joint points, base first, of an arm with these angles."""
     point_x, point_y = BASE
@@ -66,7 +67,7 @@ def _place(angles, x, y):
         y[i + 1] = point_y
 
 
-@njit(nogil=True, error_model="numpy", no_cpython_wrapper=True)
+@inner
 def _blocked(scratch):
     """Whether a joint point is outside the unit square or strictly inside a wall."""
     hits = 0
@@ -82,14 +83,14 @@ def _blocked(scratch):
     return hits != 0
 
 
-@njit(nogil=True, error_model="numpy", no_cpython_wrapper=True)
+@inner
 def _close(scratch, i, j):
     """1 if points i and j are too close to each other, else 0."""
     distance = abs(scratch[_X + i] - scratch[_X + j]) + abs(scratch[_Y + i] - scratch[_Y + j])
     return np.int64(distance < _CLEARANCE)
 
 
-@njit(nogil=True, error_model="numpy", no_cpython_wrapper=True)
+@inner
 def _close_four(scratch, gap, count):
     """Not 0 if any of the first `count` points is too close to one of those gap, ..., gap + 3 links further on."""
     hits = 0
@@ -100,7 +101,7 @@ def _close_four(scratch, gap, count):
     return hits
 
 
-@njit(nogil=True, error_model="numpy", no_cpython_wrapper=True)
+@inner
 def _touches_itself(scratch):
     """Whether two joint points are too close to each other.
 
@@ -115,7 +116,7 @@ def _touches_itself(scratch):
     return hits != 0
 
 
-@njit(nogil=True, error_model="numpy", no_cpython_wrapper=True)
+@inner
 def reset(state):
     """Coil the arm into its starting spiral, at rest."""
     x, y = np.empty(_POINTS), np.empty(_POINTS)
@@ -127,7 +128,7 @@ def reset(state):
     state[_END + 1] = y[JOINTS]
 
 
-@njit(nogil=True, error_model="numpy", no_cpython_wrapper=True)
+@inner
 def step(state, torques, scratch):
     """Advance the state by one step, in place, and tell whether an illegal substep ended the episode."""
     for i in range(_POINTS, _PADDED):
