@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import stax
@@ -106,6 +109,19 @@ def test_a_reader_that_leaves_early_is_no_trouble():
         done = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, text=True, env=environment, check=False)
         os.close(writer)
         assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_interruption_is_one_line_and_exit_code_130(tasks):
+    tasks["curling"].evaluate(np.zeros((1, 94)))  # compiled, so that the command is soon at work
+    command = [sys.executable, "-m", "stax", "bench"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    assert process.stderr is not None
+    assert "rollouts and pictures of curling" in process.stderr.readline()
+    time.sleep(1)
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert errors.splitlines()[-1] == "stax: interrupted"
 
 
 def test_compiling_is_announced_once_and_kept(tmp_path):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import sys
 from collections.abc import Callable, Sequence
 from importlib import metadata
@@ -88,6 +89,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"stax: {error}", file=sys.stderr)
         return WRONG_USAGE
     except KeyboardInterrupt:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
         print("stax: interrupted", file=sys.stderr)
         return INTERRUPTED
     except BrokenPipeError:
@@ -204,4 +206,9 @@ def _bench(options: argparse.Namespace) -> int:
 
 
 def entry_point() -> None:
-    sys.exit(main())
+    code = main()
+    if code == INTERRUPTED:
+        # Everything is closed by now; waiting for threads at exit would answer an impatient second Ctrl-C with a traceback.
+        sys.stderr.flush()
+        os._exit(code)
+    sys.exit(code)
