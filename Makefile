@@ -2,6 +2,8 @@
 PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
+# Where Matplotlib keeps its list of fonts, which would otherwise be in the home folder.
+export MPLCONFIGDIR := $(CURDIR)/.venv/matplotlib
 
 .PHONY: setup demo test check format bench reference docs clean
 
@@ -13,8 +15,10 @@ $(STAMP): pyproject.toml constraints.txt
 	PIP_CACHE_DIR=.venv/pip-cache $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	@touch $@
 
+# One search on HardMaze, of about two minutes on two cores: the summary is printed, the picture is demo/.../archives.png.
+DEMO_BUDGET ?= 20000
 demo: setup
-	$(BIN)/python examples/where_policies_end.py --task hard-maze --policies 6000 --out demo
+	$(BIN)/stax run hard-maze --budget $(DEMO_BUDGET) --out demo/hard-maze-$$(date +%Y%m%d-%H%M%S)
 
 test: setup
 	$(BIN)/python -m pytest
@@ -35,9 +39,10 @@ bench: setup
 reference: setup
 	$(BIN)/python benchmarks/compare_reference.py --reference $(REFERENCE)
 
-# The pictures and numbers of docs/tasks.md.
+# The pictures and numbers of docs/tasks.md, and the parameter table of docs/algorithms/README.md.
 docs: setup
 	$(BIN)/python docs/make_tasks_page.py
+	$(BIN)/python docs/make_algorithm_pages.py
 
 clean:
 	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis demo dist build

@@ -16,6 +16,7 @@ import pytest
 import stax
 
 TESTS = Path(__file__).parent
+COMMANDS = ("run", "tasks", "algos", "check-task", "bench")
 
 
 def run(*arguments: str, cwd: Path = TESTS, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -27,7 +28,7 @@ def test_version_and_help():
     done = run("--version")
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith(f"stax {stax.__version__} (Python 3.")
-    for arguments in (["--help"], [], ["check-task", "--help"], ["tasks", "--help"], ["bench", "--help"]):
+    for arguments in (["--help"], [], *([command, "--help"] for command in COMMANDS)):
         done = run(*arguments)
         assert done.returncode == 0
         assert "usage: stax" in done.stdout
@@ -36,7 +37,7 @@ def test_version_and_help():
 def test_help_imports_nothing_heavy():
     code = "import sys; from stax.cli.main import build_parser; build_parser().format_help(); print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
-    assert not {"numba", "torch", "matplotlib", "PIL", "Box2D", "scipy"} & set(loaded)
+    assert not {"numba", "torch", "matplotlib", "PIL", "Box2D", "scipy", "rich"} & set(loaded)
 
 
 def test_tasks_are_listed():
@@ -96,7 +97,7 @@ def test_unknown_commands_are_told_which_there_are():
     done = run("fly")
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("stax: argument COMMAND: invalid choice: 'fly'")
-    assert all(command in done.stderr for command in ("tasks", "check-task", "bench"))
+    assert all(command in done.stderr for command in COMMANDS)
     assert done.stderr.count("\n") == 1
 
 
@@ -134,14 +135,38 @@ def test_compiling_is_announced_once_and_kept(tmp_path):
     assert (second.returncode, second.stderr) == (0, "")
 
 
-def test_demo_draws_where_policies_end(tmp_path):
-    script = TESTS.parent / "examples" / "where_policies_end.py"
-    command = [sys.executable, str(script), "--policies", "300", "--out", str(tmp_path)]
+def test_example_of_own_evaluation():
+    command = [sys.executable, str(TESTS.parent / "examples" / "own_evaluation.py"), "--budget", "300"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
-    summary = json.loads(done.stdout)
-    assert summary["policies"] == 300
-    assert 0 < summary["coverage"] < 1
-    assert (tmp_path / "where_policies_end_hard-maze.png").stat().st_size > 5000
-    bad = subprocess.run([*command[:2], "--task", "nope"], capture_output=True, text=True, check=False)
+    assert done.stdout.startswith("300 evaluations, coverage 0.")
+    bad = subprocess.run([*command, "--task", "nope"], capture_output=True, text=True, check=False)
     assert bad.returncode == 2
     assert "There is no task 'nope'" in bad.stderr
+
+
+def test_methods_are_listed():
+    done = run("algos")
+    assert (done.returncode, done.stderr) == (0, "")
+    listed = json.loads(run("algos", "--json").stdout)
+    assert len(listed) == 11
+    for words in [method["name"] for method in listed] + ["published-code", "the letter of the paper"]:
+        assert words in done.stdout
+    assert {"name": "stax", "emitters": True, "training": "continued"}.items() <= listed[0].items()
+
+
+def test_a_method_is_explained_with_all_its_parameters():
+    page = run("algos", "stax-single", COLUMNS="120").stdout
+    assert "last observation only" in page
+    lines = [line.split() for line in page.splitlines()]
+    assert ["chunk_size", "K_Bud", "100", "100", "1000"] in lines
+    assert ["descriptor_samples", "K", "1", "1", "1"] in lines
+    narrow = run("algos", "stax-single", COLUMNS="60").stdout
+    assert max(map(len, narrow.splitlines())) < 68
+    assert "(K_Bud)" in narrow
+    told = json.loads(run("algos", "stax", "--json").stdout)
+    assert told["parameters"]["max_images_per_episode"]["values"]["paper"] is None
+    assert told["parameters"]["population_size"]["allowed"] == "a whole number of at least 2"
+    assert told["presets"].keys() == told["parameters"]["code_size"]["values"].keys()
+    wrong = run("algos", "stacks")
+    assert (wrong.returncode, wrong.stdout) == (2, "")
+    assert wrong.stderr.startswith("stax: There is no method 'stacks'; did you mean 'stax'?")

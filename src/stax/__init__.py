@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from stax.errors import InvalidInputError
 from stax.tasks import RewardArea, Rollouts, Task, make_task
 from stax.tasks.gymnasium_registration import register_environments
@@ -9,7 +11,46 @@ from stax.tasks.task import check_genomes
 
 __version__ = "0.1.0"
 
-__all__ = ["InvalidInputError", "RewardArea", "Rollouts", "Task", "__version__", "check_genomes", "make_task"]
+if TYPE_CHECKING:
+    from stax.runs import Result, run
+    from stax.search import PolicySet, Search, make_search
+
+__all__ = [
+    "InvalidInputError",
+    "PolicySet",
+    "Result",
+    "RewardArea",
+    "Rollouts",
+    "Search",
+    "Task",
+    "__version__",
+    "check_genomes",
+    "make_search",
+    "make_task",
+    "run",
+]
+
+_LATER = {
+    "Result": "stax.runs",
+    "run": "stax.runs",
+    "PolicySet": "stax.search",
+    "Search": "stax.search",
+    "make_search": "stax.search",
+}
+
+
+def __getattr__(name: str) -> Any:
+    # The search takes a while to import, and `stax --help` and the environments do without.
+    if name not in _LATER:
+        raise AttributeError(f"module 'stax' has no attribute {name!r}")
+    import importlib
+
+    return getattr(importlib.import_module(_LATER[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
 
 # `import stax` is all that gymnasium.make("stax/HardMaze-v0") needs.
 register_environments()

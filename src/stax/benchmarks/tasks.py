@@ -1,4 +1,4 @@
-"""How fast the simulators and the drawing are.
+"""How fast everything is: the simulators and the drawing here, search and autoencoder in the modules beside.
 
 Everything is measured side by side in one run, because the speed of a machine changes from one minute to the next: only the
 ratios are comparable between runs.
@@ -43,11 +43,27 @@ def run_benchmarks(*, as_json: bool, quick: bool) -> int:
         _say("a fresh process with and without compiled code in the cache; this compiles all simulators anew, about a minute")
         for name in BUILT_IN:
             results["tasks"][name] |= _measure_start(name)
+    results |= _measure_search(share, quick=quick)
     if as_json:
         print(json.dumps(results, indent=2))
     else:
         _print_table(results)
     return 0
+
+
+def _measure_search(share: float, *, quick: bool) -> dict[str, Any]:
+    # Here, because they import torch.
+    from stax.benchmarks.autoencoder import measure_autoencoder
+    from stax.benchmarks.search import measure_memory, measure_overhead
+
+    _say("generations of a search, without rollouts")
+    results: dict[str, Any] = {"search": measure_overhead(share)}
+    _say("training and encoding of the autoencoder")
+    results["autoencoder"] = measure_autoencoder(share)
+    if not quick:
+        _say("memory of a stax run; this takes a minute or two")
+        results["memory"] = measure_memory()
+    return results
 
 
 def _say(what: str) -> None:
@@ -172,3 +188,6 @@ def _print_table(results: dict[str, Any]) -> None:
         cells = [results["tasks"][name].get(key) for name in names]
         texts = ["" if cell is None else (f"{cell:,.0f}" if cell >= 100 else f"{cell:.2f}") for cell in cells]
         print(f"{key.replace('_', ' '):<40}" + "".join(f"{text:>16}" for text in texts))
+    for part in ("search", "autoencoder", "memory"):
+        for key, value in results.get(part, {}).items():
+            print(f"{part + ': ' + key.replace('_', ' '):<56}{value:>16,.2f}")

@@ -11,6 +11,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any, NoReturn
 
+from stax.cli.settings import parse_settings
 from stax.errors import InvalidInputError
 
 DONE, FAILED, WRONG_USAGE, INTERRUPTED = 0, 1, 2, 130
@@ -41,10 +42,14 @@ class _PrintVersion(argparse.Action):
         parser.exit(DONE)
 
 
-def _seed(text: str) -> int:
-    if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"must be a whole number of at least 0, not {text!r}")
-    return int(text)
+def _whole(least: int) -> Callable[[str], int]:
+    def parse(text: str) -> int:
+        digits = text.replace("_", "")
+        if not (digits.isascii() and digits.isdecimal()) or int(digits) < least:
+            raise argparse.ArgumentTypeError(f"must be a whole number of at least {least}, not {text!r}")
+        return int(digits)
+
+    return parse
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -55,10 +60,20 @@ def build_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action=_PrintVersion, nargs=0, help="print the version and exit")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", parser_class=_Parser)
+    _add_run(commands)
 
     tasks = commands.add_parser("tasks", help="list the tasks", description="Lists the built-in tasks and their options.")
     tasks.add_argument("--json", action="store_true", help="as JSON")
     tasks.set_defaults(command=_tasks)
+
+    algos = commands.add_parser(
+        "algos",
+        help="list the methods, or all parameters of one",
+        description="Lists the methods; with a NAME, what the method is and all its parameters with their values.",
+    )
+    algos.add_argument("name", metavar="NAME", nargs="?", help="a method")
+    algos.add_argument("--json", action="store_true", help="as JSON")
+    algos.set_defaults(command=_algos)
 
     check = commands.add_parser(
         "check-task",
@@ -67,7 +82,7 @@ def build_parser() -> argparse.ArgumentParser:
     )
     check.add_argument("name", metavar="NAME", help="a task's name, or module:Class for your own")
     check.add_argument("--set", action="append", default=[], metavar="OPTION=VALUE", help="an option of the task (repeatable)")
-    check.add_argument("--seed", type=_seed, default=0, help="of the policies tried (default 0)")
+    check.add_argument("--seed", type=_whole(0), default=0, help="of the policies tried (default 0)")
     check.set_defaults(command=_check_task)
 
     bench = commands.add_parser(
@@ -79,6 +94,41 @@ def build_parser() -> argparse.ArgumentParser:
     bench.add_argument("--quick", action="store_true", help="fewer rollouts and no compiling: a first impression")
     bench.set_defaults(command=_bench)
     return parser
+
+
+def _add_run(commands: Any) -> None:
+    search = commands.add_parser(
+        "run",
+        help="search with one method on one task",
+        description="Searches until the budget is spent, and writes what was found into a folder, whose path is printed.",
+        epilog="Example: stax run hard-maze --budget 50000 --seed 1 --set population_size=50 --set task.sensors=published-code",
+    )
+    search.add_argument("task", metavar="TASK", help="a task's name (see 'stax tasks'), or module:Class for your own")
+    search.add_argument("--algo", metavar="NAME", default="stax", help="the method (default stax; see 'stax algos')")
+    # The number is that of stax.runs.run, which takes too long to import for a help text.
+    search.add_argument(
+        "--budget", type=_whole(1), metavar="N", help="evaluations to spend (default 20,000; the paper's runs spend 500,000)"
+    )
+    search.add_argument("--seed", type=_whole(0), metavar="S", default=0, help="of all randomness (default 0)")
+    search.add_argument(
+        "--preset", metavar="NAME", default="default", help="default, paper or published-code (explained by 'stax algos')"
+    )
+    search.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="a parameter of the search (see 'stax algos NAME'), or task.OPTION=VALUE for one of the task's (repeatable)",
+    )
+    search.add_argument(
+        "--out", metavar="DIR", help="a new or empty folder to write to (default runs/TASK-ALGO-SEED-n with the first free n)"
+    )
+    search.add_argument("--workers", type=_whole(1), metavar="N", help="cores to use (default all)")
+    search.add_argument(
+        "--device", choices=("auto", "cpu", "cuda", "mps"), default="auto", help="where the autoencoder is (default auto)"
+    )
+    search.add_argument("--quiet", action="store_true", help="say nothing but what goes wrong")
+    search.set_defaults(command=_search)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -114,29 +164,6 @@ def _run(arguments: Sequence[str] | None) -> int:
     finally:
         # Here rather than at exit, so that a closed pipe is noticed where it is handled.
         sys.stdout.flush()
-
-
-def parse_settings(settings: Sequence[str]) -> dict[str, Any]:
-    """Options given as name=value: whole numbers, numbers, true, false and none are understood, the rest is text."""
-    parsed: dict[str, Any] = {}
-    for setting in settings:
-        name, equals, text = setting.partition("=")
-        if not equals or not name:
-            raise InvalidInputError(f"--set takes OPTION=VALUE, not {setting!r}.")
-        parsed[name.removeprefix("task.")] = _value(text)
-    return parsed
-
-
-def _value(text: str) -> Any:
-    words = {"true": True, "false": False, "none": None}
-    if text.lower() in words:
-        return words[text.lower()]
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            pass
-    return text
 
 
 def _tasks(options: argparse.Namespace) -> int:
@@ -181,10 +208,9 @@ def _check_task(options: argparse.Namespace) -> int:
     from stax.tasks import make_task
     from stax.tasks.contract import check_task
 
-    if ":" in options.name:
-        # Your own task lies in the folder the command is called from; behind the installed packages, so as not to hide one.
-        sys.path.append(str(Path.cwd()))
-    task = make_task(options.name, **parse_settings(options.set))
+    _find_own(options.name)
+    settings = {name.removeprefix("task."): value for name, value in parse_settings(options.set).items()}
+    task = make_task(options.name, **settings)
     findings = check_task(task, seed=options.seed)
     for finding in findings:
         verdict, words = (
@@ -196,6 +222,35 @@ def _check_task(options: argparse.Namespace) -> int:
         print(f"{options.name}: {wrong} of {len(findings)} checks found something wrong.")
         return FAILED
     print(f"{options.name} keeps the contract ({sum(not finding.note for finding in findings)} checks).")
+    return DONE
+
+
+def _find_own(task: str) -> None:
+    """A task of your own lies in the folder the command is called from."""
+    if ":" in task:
+        # Behind the installed packages, so as not to hide one.
+        sys.path.append(str(Path.cwd()))
+
+
+def _algos(options: argparse.Namespace) -> int:
+    from stax.cli.algos import algos_command
+
+    print(algos_command(options.name, as_json=options.json))
+    return DONE
+
+
+def _search(options: argparse.Namespace) -> int:
+    from stax.cli.run import run_command
+
+    _find_own(options.task)
+    try:
+        print(run_command(options))
+    except RuntimeError as error:
+        print(f"stax: {error}", file=sys.stderr)
+        return FAILED
+    except MemoryError as error:
+        print(f"stax: there is not enough memory: {error or 'nothing is left'}", file=sys.stderr)
+        return FAILED
     return DONE
 
 

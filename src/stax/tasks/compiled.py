@@ -29,6 +29,7 @@ from stax.tasks.task import (
     Picture,
     RewardArea,
     Rollouts,
+    Scene,
     States,
     Task,
     area_rewards,
@@ -97,6 +98,10 @@ class CompiledTask(Task):
         """What never moves."""
 
     @abstractmethod
+    def places(self, snapshots: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Where the moving parts are, in world units: (n, parts, 2) for snapshots (n, snapshot_size)."""
+
+    @abstractmethod
     def _moving_shapes(self, snapshots: NDArray[np.float64], *, for_people: bool) -> Shapes:
         """What moves: (n, shapes, columns) for snapshots (n, snapshot_size); people are shown all of it."""
 
@@ -130,6 +135,11 @@ class CompiledTask(Task):
 
         in_slices(draw, len(snapshots), threads=self.threads, grain=512, what="the drawing of pictures")
         return pictures.reshape(len(rollouts), self.observation_samples, *self.observation_shape)
+
+    def described_states(self, snapshots: NDArray[np.float32]) -> NDArray[np.float64]:
+        """What an ideal encoder could read off the pictures: where the moving parts are, as (n, samples, parts, 2)."""
+        places = self.places(np.asarray(snapshots, np.float64).reshape(-1, self.snapshot_size))
+        return places.reshape(*snapshots.shape[:2], *places.shape[1:])
 
     def trajectory(self, genome: ArrayLike) -> States:
         array = as_array("genome", genome)
@@ -172,6 +182,23 @@ class CompiledTask(Task):
                 paint(canvas, self._start_shapes(), self.view)
             paint(canvas, self._moving_shapes(array[None, : self.snapshot_size], for_people=True)[0], self.view)
         return canvas
+
+    def scene(self, size: int = 512) -> Scene:
+        """What never moves, with the moving parts faintly where they are at the start."""
+        size = check_whole("size", size, *PICTURE_SIZES)
+        start = self._start()
+        with announcing("the drawing of pictures"):
+            fixed = self._background(size)
+            moving = fixed.copy()
+            paint(moving, self._moving_shapes(start[None, : self.snapshot_size], for_people=True)[0], self.view)
+        picture = np.round(0.65 * fixed + 0.35 * moving).astype(np.uint8)
+        return Scene(picture, tuple(self._descriptor(start[None])[0].tolist()))
+
+    def picture_place(self, ground_truth: ArrayLike) -> NDArray[np.float64]:
+        points = self._world_point(self._check_rows("ground_truth", ground_truth, len(self.ground_truth_bounds)))
+        down = points[:, 1] - self.view.top
+        across = points[:, 0] - self.view.left
+        return np.stack([across, down if self.view.y_down else -down], axis=1) / self.view.width
 
     def _check_state(self, state: ArrayLike) -> NDArray[np.float64]:
         array = as_array("state", state)

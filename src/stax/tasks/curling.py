@@ -29,6 +29,8 @@ POLICY_SIZES = (6, 5, 5, 5, 2)
 HORIZON = 500
 STATE_SIZE = 6
 SNAPSHOT_SIZE = 4
+BASE = np.array([0.0, -1.5])
+"""Where the arm is fixed."""
 
 _POOL = 64
 _NO_GENOME = np.zeros((1, 1))
@@ -199,11 +201,15 @@ class Curling(CompiledTask):
         walls += [[(a, -outer), (a, outer), (b, outer), (b, -outer)] for a, b in ((-outer, -inner), (inner, outer))]
         return quads(np.array(walls), WALL)
 
-    def _moving_shapes(self, snapshots: NDArray[np.float64], *, for_people: bool) -> Shapes:
+    def places(self, snapshots: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The ball, the joint between the links, and the end of the second link."""
         ball, first, second = snapshots[:, :2], snapshots[:, 2], snapshots[:, 2] + snapshots[:, 3]
-        base = np.broadcast_to(np.array([0.0, -1.5]), ball.shape)
-        hinge = base + np.stack([-np.sin(first), np.cos(first)], axis=-1)
-        along = np.stack([-np.sin(second), np.cos(second)], axis=-1)
+        hinge = BASE + np.stack([-np.sin(first), np.cos(first)], axis=-1)
+        return np.stack([ball, hinge, hinge + np.stack([-np.sin(second), np.cos(second)], axis=-1)], axis=1)
+
+    def _moving_shapes(self, snapshots: NDArray[np.float64], *, for_people: bool) -> Shapes:
+        ball, hinge, hand = np.moveaxis(self.places(snapshots), 1, 0)
+        base, along = np.broadcast_to(BASE, ball.shape), hand - hinge
         return np.stack(
             [
                 _link(base, hinge, BLUE),

@@ -115,6 +115,10 @@ class HardMaze(CompiledTask):
     def _fixed_shapes(self) -> Shapes:
         return quads(WALLS, WALL)
 
+    def places(self, snapshots: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The robot."""
+        return snapshots[:, None, :2].copy()
+
     def _moving_shapes(self, snapshots: NDArray[np.float64], *, for_people: bool) -> Shapes:
         center, heading = snapshots[:, :2], snapshots[:, 2]
         nose = center + 1.6 * ROBOT_RADIUS * np.stack([np.cos(heading), np.sin(heading)], axis=-1)

@@ -131,12 +131,20 @@ class RedundantArm(CompiledTask):
         corners = [[(x, y), (x + w, y), (x + w, y + h), (x, y + h)] for x, y, w, h in WALLS]
         return quads(np.array(corners), WALL)
 
-    def _moving_shapes(self, snapshots: NDArray[np.float64], *, for_people: bool) -> Shapes:
+    def places(self, snapshots: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The ends of the links, from the base outwards."""
         heading = math.pi / 2 + np.cumsum(snapshots, axis=1)
-        points = np.empty((len(snapshots), JOINTS + 1, 2))
-        points[:, 0] = BASE
-        points[:, 1:, 0] = BASE[0] + np.cumsum(np.cos(heading) * LINK, axis=1)
-        points[:, 1:, 1] = BASE[1] + np.cumsum(np.sin(heading) * LINK, axis=1)
+        return np.stack(
+            [
+                BASE[0] + np.cumsum(np.cos(heading) * LINK, axis=1),
+                BASE[1] + np.cumsum(np.sin(heading) * LINK, axis=1),
+            ],
+            axis=-1,
+        )
+
+    def _moving_shapes(self, snapshots: NDArray[np.float64], *, for_people: bool) -> Shapes:
+        joints = self.places(snapshots)
+        points = np.concatenate([np.broadcast_to(BASE, (len(joints), 1, 2)), joints], axis=1)
         end = discs(points[:, -1:], 0.018, RED, least=1.8)
         if self.shows == "end-effector" and not for_people:
             return end

@@ -11,7 +11,7 @@ What a task may lack:
 - **A ground-truth descriptor.** `ground_truth_bounds = None`, and `Rollouts.ground_truth` is None: methods that need it refuse
   the task, measures that need it are left out.
 - **Places for its rewards.** A reward area may have no centre and no radius.
-- **Replays.** `trajectory` and `render` are for people; the search does without.
+- **Replays and pictures.** `trajectory`, `render`, `scene` and `picture_place` are for people; the search does without.
 """
 
 from __future__ import annotations
@@ -102,6 +102,15 @@ class Rollouts:
         return Rollouts(**{name: np.concatenate([getattr(part, name) for part in parts]) for name in names})
 
 
+@dataclass(frozen=True, eq=False)
+class Scene:
+    """A task's world as an episode finds it, to draw results over."""
+
+    picture: Picture
+    start: tuple[float, ...] | None = None
+    """The ground-truth descriptor at the start."""
+
+
 class Task(ABC):
     """What the search needs to know of a world. `evaluate` is the one thing every task must bring."""
 
@@ -142,6 +151,15 @@ class Task(ABC):
     def render(self, state: ArrayLike, size: int = 512, *, trail: ArrayLike | None = None) -> Picture:
         """A picture for people of one state, (size, size, 3) uint8; `trail` are states passed on the way there."""
         raise InvalidInputError(f"Task {self.name!r} cannot be drawn: it has no render.")
+
+    def scene(self, size: int = 512) -> Scene | None:
+        """The world to draw results over, its picture (size, size, 3) uint8; None if the task has no picture."""
+        return None
+
+    def picture_place(self, ground_truth: ArrayLike) -> NDArray[np.float64] | None:
+        """Where ground-truth descriptors (n, d) lie in `scene` and `render`, (n, 2) as shares of width and height from the
+        upper left corner; None if they have no place there."""
+        return None
 
 
 def check_genomes(genomes: ArrayLike, genome_size: int) -> Genomes:

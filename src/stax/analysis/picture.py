@@ -1,0 +1,228 @@
+"""A picture of one result: where the policies of both archives end, and the course of the search."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.collections import PathCollection
+from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
+from matplotlib.patches import Ellipse
+from matplotlib.patheffects import withStroke
+from matplotlib.ticker import FuncFormatter, MaxNLocator
+from numpy.typing import NDArray
+
+from stax.tasks.task import Scene, Task
+
+if TYPE_CHECKING:
+    from stax.runs.result import Result
+    from stax.search.policy_set import PolicySet
+
+NOVELTY_COLOR, REWARD_COLOR = "#1f62bf", "#f08c14"
+AREA_COLORS = ("#28965a", "#8c50aa", "#d62828", "#0096a0", "#7a5c3a", "#6e737d")
+"""Of the curves per reward area: none of the archives' colours."""
+_INK, _PALE = "#33363d", "#e4e6ea"
+_SCENE_SIZE = 1024
+
+Place = Callable[[NDArray[np.float64]], NDArray[np.float64]]
+"""From ground-truth descriptors (n, d) to places in the axes (n, 2)."""
+
+
+def draw_result(result: Result, path: str | Path) -> None:
+    """Draws a result into a PNG file, which is written whole or not at all."""
+    target = Path(path)
+    unfinished = target.with_name(target.name + ".part")
+    result_figure(result).savefig(unfinished, format="png", dpi=110)
+    unfinished.replace(target)
+
+
+def result_figure(result: Result) -> Figure:
+    """Left the ends of both archives' policies, right coverage and rewards over the evaluations; what is not known is left out."""
+    has_ends = result.task.ground_truth_bounds is not None
+    layout = ConstrainedLayoutEngine(w_pad=0.12, h_pad=0.1, wspace=0.03, hspace=0.03)
+    figure = Figure(figsize=(13, 6.6) if has_ends else (7.5, 4.6), layout=layout)
+    figure.suptitle(_title(result), color=_INK, fontsize=14 if has_ends else 11)
+    grid = figure.add_gridspec(2, 2, width_ratios=(1.05, 1)) if has_ends else figure.add_gridspec(1, 1)
+    if not has_ends:
+        _draw_rewards(figure.add_subplot(grid[0, 0]), result)
+        return figure
+    _draw_ends(figure.add_subplot(grid[:, 0]), result)
+    coverage = figure.add_subplot(grid[0, 1])
+    _draw_coverage(coverage, result)
+    coverage.tick_params(labelbottom=False)
+    _draw_rewards(figure.add_subplot(grid[1, 1], sharex=coverage), result)
+    return figure
+
+
+def _title(result: Result) -> str:
+    parts = [f"{result.algo} on {result.task.name}", f"{result.evaluations:,} evaluations", f"seed {result.seed}"]
+    if result.coverage is not None:
+        parts.append(f"coverage {100 * result.coverage:.1f} %")
+    return "    ".join([parts[0], ", ".join(parts[1:])])
+
+
+# Where policies end
+
+
+def _archives(result: Result) -> tuple[tuple[str, PolicySet, str], ...]:
+    return (
+        ("novelty archive", result.novelty_archive, NOVELTY_COLOR),
+        ("reward archive", result.reward_archive, REWARD_COLOR),
+    )
+
+
+def _draw_ends(axes: Axes, result: Result) -> None:
+    task = result.task
+    dimensions = len(task.ground_truth_bounds or ())
+    if dimensions == 1:
+        _draw_histogram(axes, result)
+        return
+    scene = task.scene(_SCENE_SIZE) if task.picture_place(np.zeros((1, dimensions))) is not None else None
+    place = _places(task, scene)
+    if scene is not None:
+        axes.imshow(scene.picture, extent=(0, 1, 1, 0), interpolation="antialiased")
+        axes.set(xlim=(0, 1), ylim=(1, 0), aspect="equal", xticks=[], yticks=[])
+    else:
+        bounds = task.ground_truth_bounds or ()
+        axes.set(xlim=bounds[0], ylim=bounds[1], xlabel="ground truth, first number", ylabel="ground truth, second number")
+    for spine in axes.spines.values():
+        spine.set_color(_PALE)
+    _draw_areas(axes, task, place)
+    for name, archive, color in _archives(result):
+        if len(archive):
+            ends = place(archive.ground_truth)
+            # Smaller dots for more of them, so that dense regions do not become one blot.
+            size = float(np.clip(3000 / len(archive), 5, 26))
+            label = f"{name}: {len(archive):,} policies"
+            axes.scatter(ends[:, 0], ends[:, 1], size, color, alpha=0.65, linewidths=0, label=label, zorder=3)
+    if scene is not None and scene.start is not None:
+        start = place(np.array([scene.start]))[0]
+        axes.plot(*start, "x", color=_INK, markersize=11, markeredgewidth=2.5, linestyle="none", label="start", zorder=4)
+    _legend_below(axes, -0.01 if scene else -0.1)
+
+
+def _legend_below(axes: Axes, place: float) -> None:
+    entries, names = axes.get_legend_handles_labels()
+    if not entries:
+        return
+    legend = axes.legend(
+        entries,
+        names,
+        loc="upper center",
+        bbox_to_anchor=(0.5, place),
+        ncols=3,
+        frameon=False,
+        fontsize=10.5,
+        handletextpad=0.2,
+        columnspacing=1.0,
+    )
+    for handle in legend.legend_handles:
+        if isinstance(handle, PathCollection):
+            handle.set(sizes=[40], alpha=1)
+
+
+def _places(task: Task, scene: Scene | None) -> Place:
+    if scene is None:
+        return lambda ground_truth: ground_truth[:, :2]
+
+    def in_picture(ground_truth: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.asarray(task.picture_place(ground_truth), np.float64)
+
+    return in_picture
+
+
+def _draw_areas(axes: Axes, task: Task, place: Place) -> None:
+    """Every reward area as what it is in the picture, with its name."""
+    for number, area in enumerate(task.reward_areas):
+        if area.center is None or area.radius is None:
+            continue
+        corners = np.array([area.center] * 3, np.float64)
+        corners[1, 0] += area.radius
+        corners[2, 1] += area.radius
+        middle, beside, above = place(corners)
+        width, height = 2 * float(np.linalg.norm(beside - middle)), 2 * float(np.linalg.norm(above - middle))
+        color = _area_color(number)
+        for fill, opacity, order in ((True, 0.18, 1), (False, 1.0, 3.5)):
+            axes.add_patch(
+                Ellipse(
+                    (middle[0], middle[1]), width, height, fill=fill, color=color, alpha=opacity, linewidth=1.6, zorder=order
+                )
+            )
+        # Below the area, where it hides none of the area's policies.
+        low = middle[1] + height / 2 * (1 if axes.yaxis_inverted() else -1)
+        name = axes.annotate(area.name, (middle[0], low), (0, -4), textcoords="offset points", ha="center", va="top", zorder=5)
+        name.set(color=color, fontsize=11, path_effects=[withStroke(linewidth=3.5, foreground="white")])
+
+
+def _draw_histogram(axes: Axes, result: Result) -> None:
+    """One number a policy: how many of each archive lie where."""
+    low, high = (result.task.ground_truth_bounds or ())[0]
+    bins = np.linspace(low, high, 51)
+    for name, archive, color in _archives(result):
+        if len(archive):
+            ends = np.clip(archive.ground_truth[:, 0], low, high)
+            axes.hist(ends, bins.tolist(), color=color, alpha=0.65, label=f"{name}: {len(archive):,} policies")
+    for number, area in enumerate(result.task.reward_areas):
+        if area.center is not None and area.radius is not None:
+            left, right = area.center[0] - area.radius, area.center[0] + area.radius
+            axes.axvspan(left, right, color=_area_color(number), alpha=0.18, linewidth=0, label=area.name)
+    axes.set(xlim=(low, high), xlabel="ground truth", ylabel="policies")
+    axes.yaxis.set_major_locator(MaxNLocator(integer=True))
+    _tidy(axes)
+    _legend_below(axes, -0.1)
+
+
+# The course of the search
+
+
+def _draw_coverage(axes: Axes, result: Result) -> None:
+    evaluations = [row["evaluations"] for row in result.metrics]
+    axes.plot(evaluations, [100 * row["coverage"] for row in result.metrics], color=_INK, linewidth=2)
+    axes.set(ylabel="coverage in %", xlim=(0, max(result.evaluations, 1)))
+    axes.set_ylim(bottom=0)
+    _tidy(axes)
+
+
+def _draw_rewards(axes: Axes, result: Result) -> None:
+    evaluations = [row["evaluations"] for row in result.metrics]
+    for number, area in enumerate(result.task.reward_areas):
+        rewards = [row[f"max_reward_{number}"] for row in result.metrics]
+        best = f"{rewards[-1]:.3f}" if rewards and rewards[-1] > 0 else "none"
+        axes.plot(
+            evaluations,
+            rewards,
+            color=_area_color(number),
+            linewidth=2,
+            drawstyle="steps-post",
+            label=f"{area.name}: {best}",
+            clip_on=False,
+        )
+    axes.set(xlabel="evaluations", ylabel="highest reward", xlim=(0, max(result.evaluations, 1)))
+    highest = max([0.0, *result.max_reward])
+    axes.set_ylim(0, 1.05 * highest if highest > 1 else 1.05)
+    axes.legend(frameon=False, fontsize=10, loc="best", ncols=1 if len(result.task.reward_areas) < 4 else 2)
+    _tidy(axes)
+
+
+def _area_color(number: int) -> str:
+    return AREA_COLORS[number % len(AREA_COLORS)]
+
+
+def _thousands(value: float, _: Any) -> str:
+    return f"{value:,.0f}"
+
+
+def _tidy(axes: Axes) -> None:
+    axes.grid(color=_PALE, linewidth=0.8)
+    axes.set_axisbelow(True)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.spines[["left", "bottom"]].set_color(_INK)
+    axes.tick_params(colors=_INK, labelsize=10)
+    axes.xaxis.label.set(color=_INK, size=11)
+    axes.yaxis.label.set(color=_INK, size=11)
+    if axes.get_xlabel() != "ground truth":
+        axes.xaxis.set_major_formatter(FuncFormatter(_thousands))

@@ -1,0 +1,115 @@
+"""How fast the autoencoder trains and encodes, against a plain PyTorch loop with the same network.
+
+Both are measured by turns in one process on the same pictures of HardMaze, because the speed of a machine changes from one
+minute to the next: only the ratios are comparable between runs.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from stax.representation.learned import LearnedSpace
+from stax.representation.training import train_epoch
+from stax.tasks import make_task
+
+_PICTURES = 1280
+_BATCH = 128
+
+
+class _PlainAutoencoder(nn.Module):
+    """The network as one would first write it down."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.encoder = nn.Sequential(
+            *(nn.Conv2d(3, 32, 4, 2, 1), nn.SELU()),
+            *(nn.Conv2d(32, 64, 4, 2, 1), nn.SELU()),
+            *(nn.Conv2d(64, 32, 4, 2, 1), nn.SELU()),
+            *(nn.Conv2d(32, 16, 4, 2, 1), nn.SELU()),
+            *(nn.Flatten(), nn.Linear(256, 10), nn.SELU()),
+        )
+        self.decoder = nn.Sequential(
+            *(nn.Linear(10, 256), nn.SELU(), nn.Unflatten(1, (16, 4, 4))),
+            *(nn.ConvTranspose2d(16, 32, 4, 2, 1), nn.SELU()),
+            *(nn.ConvTranspose2d(32, 64, 4, 2, 1), nn.SELU()),
+            *(nn.ConvTranspose2d(64, 32, 4, 2, 1), nn.SELU()),
+            *(nn.ConvTranspose2d(32, 3, 4, 2, 1), nn.ReLU()),
+        )
+
+    def forward(self, pictures: Tensor) -> Tensor:
+        reconstructions: Tensor = self.decoder(self.encoder(pictures))
+        return reconstructions
+
+
+def measure_autoencoder(share: float = 1.0) -> dict[str, float]:
+    """Pictures a second of training, encoding, and encoding with surprise: ours, the plain loop's, and the ratio.
+
+    Args:
+        share: of the full amount of work; a quick look takes 0.1.
+    """
+    task = make_task("hard-maze")
+    count = max(_BATCH, int(_PICTURES * share) // _BATCH * _BATCH)
+    genomes = np.random.default_rng(0).uniform(*task.genome_bounds, (-(-count // task.observation_samples), task.genome_size))
+    pictures = task.observe(task.evaluate(genomes)).reshape(-1, *task.observation_shape)[:count]
+    space = LearnedSpace(task=task, samples=5, seed=np.random.SeedSequence(0), device="cpu")
+    observations = torch.from_numpy(pictures)
+    plain = _PlainAutoencoder()
+    optimizer = torch.optim.Adam(plain.parameters(), lr=1e-3)
+    shuffles = np.random.default_rng(0)
+
+    def train() -> None:
+        rows = torch.from_numpy(shuffles.permutation(count))
+        train_epoch(space.autoencoder, space.optimizer, observations, rows, _BATCH)
+
+    def train_plainly() -> None:
+        inputs = _plain_inputs(pictures)
+        for rows in torch.split(torch.from_numpy(shuffles.permutation(count)), _BATCH):
+            batch = inputs[rows]
+            optimizer.zero_grad()
+            loss = nn.functional.mse_loss(plain(batch), batch)
+            loss.backward()  # type: ignore[no-untyped-call]
+            optimizer.step()
+
+    def encode_plainly() -> None:
+        with torch.no_grad():
+            for batch in torch.split(_plain_inputs(pictures), _BATCH):
+                plain.encoder(batch).numpy()
+
+    def surprise_plainly() -> None:
+        with torch.no_grad():
+            for batch in torch.split(_plain_inputs(pictures), _BATCH):
+                codes = plain.encoder(batch)
+                ((plain.decoder(codes) - batch) ** 2).sum((1, 2, 3)).numpy()
+
+    rounds = max(2, round(5 * share))
+    return {
+        **_rates("training", count, rounds, ours=train, plain=train_plainly),
+        **_rates("encoding", count, rounds, ours=lambda: space.codes(observations), plain=encode_plainly),
+        **_rates("surprise", count, rounds, ours=lambda: space.codes_and_errors(observations), plain=surprise_plainly),
+    }
+
+
+def _plain_inputs(pictures: NDArray[np.uint8]) -> Tensor:
+    return torch.tensor(pictures).permute(0, 3, 1, 2).contiguous().float() / 255
+
+
+def _rates(what: str, amount: int, rounds: int, *, ours: Callable[[], object], plain: Callable[[], object]) -> dict[str, float]:
+    """The best rates of several rounds, by turns so that both see the same disturbances; the first round only warms up."""
+    best = {"ours": 0.0, "plain": 0.0}
+    for number in range(rounds + 1):
+        for name, work in (("ours", ours), ("plain", plain)):
+            start = time.perf_counter()
+            work()
+            if number:
+                best[name] = max(best[name], amount / (time.perf_counter() - start))
+    return {
+        f"{what}_images_per_second": best["ours"],
+        f"{what}_images_per_second_plain": best["plain"],
+        f"{what}_ratio": best["ours"] / best["plain"],
+    }

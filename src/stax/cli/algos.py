@@ -1,0 +1,118 @@
+"""`stax algos`: the methods, their parameters and the presets."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import textwrap
+from collections.abc import Iterator
+from typing import Any
+
+from stax.search.methods import METHODS, Method, find_method
+from stax.search.parameters import ABOUT_PRESETS, PRESETS, allowed, make_parameters
+
+
+def algos_command(name: str | None, *, as_json: bool) -> str:
+    """The list of methods, or all about one."""
+    if as_json:
+        found = [_facts(method) for method in METHODS.values()] if name is None else _all_about(find_method(name))
+        return json.dumps(found, indent=2)
+    width = min(max(shutil.get_terminal_size().columns, 60), 120)
+    return "\n".join(_list(width) if name is None else _page(find_method(name), width))
+
+
+def _facts(method: Method) -> dict[str, Any]:
+    return {
+        "name": method.name,
+        "about": method.about,
+        "objectives": list(method.objectives),
+        "alternates": method.alternates,
+        "emitters": method.emitters,
+        "elites": method.elites,
+        "training": method.training if make_parameters("paper", method.parameters, {}).descriptor == "learned" else "never",
+    }
+
+
+def _all_about(method: Method) -> dict[str, Any]:
+    values = {preset: make_parameters(preset, method.parameters, {}) for preset in PRESETS}
+    parameters = {
+        name: {
+            "about": what.about,
+            "symbol": what.symbol,
+            "allowed": what.words(),
+            "values": {preset: getattr(values[preset], name) for preset in PRESETS},
+        }
+        for name, what in allowed().items()
+    }
+    return {**_facts(method), "presets": ABOUT_PRESETS, "parameters": parameters}
+
+
+def _list(width: int) -> Iterator[str]:
+    widest = max(map(len, METHODS))
+    for name, method in METHODS.items():
+        yield from _wrap(f"{name:<{widest}}  ", method.about, width)
+    yield ""
+    yield from _presets(width)
+    yield ""
+    yield "All parameters of a method: 'stax algos NAME'."
+
+
+def _presets(width: int) -> Iterator[str]:
+    yield "Presets (--preset NAME):"
+    widest = max(map(len, ABOUT_PRESETS))
+    for name, about in ABOUT_PRESETS.items():
+        yield from _wrap(f"  {name:<{widest}}  ", about, width)
+
+
+def _page(method: Method, width: int) -> Iterator[str]:
+    facts = _facts(method)
+    yield from _wrap(f"{method.name}: ", method.about, width, indent="  ")
+    yield ""
+    objectives = method.objectives
+    if method.elites:
+        yield "selection    none: parents are drawn from the grid of elites"
+    elif len(objectives) == 1:
+        yield f"selection    by {objectives[0]}"
+    elif method.alternates:
+        yield f"selection    by {' or '.join(objectives)}, one drawn at random each generation"
+    else:
+        yield f"selection    by {' and '.join(objectives)} together, with NSGA-II"
+    yield f"rewards      {'climbed by emitters' if method.emitters else 'no emitters'}"
+    training = {"continued": "trained again and again", "reset": "trained from scratch every time", "never": "never trained"}
+    learned = make_parameters("paper", method.parameters, {}).descriptor == "learned"
+    yield f"autoencoder  {training[str(facts['training'])] if learned else 'none'}"
+    yield ""
+    yield from _presets(width)
+    yield ""
+    yield from _parameters(method, width)
+
+
+def _parameters(method: Method, width: int) -> Iterator[str]:
+    parameters = _all_about(method)["parameters"]
+    names = max(map(len, parameters))
+    symbols = max(len(entry["symbol"]) for entry in parameters.values())
+    columns = [f"{preset:<14}" for preset in PRESETS]
+    if names + symbols + 4 + 14 * len(columns) > width:
+        symbols = 0  # A narrow terminal: the symbols go into the second line.
+    symbol_title = f"{'symbol':<{symbols}}  " if symbols else ""
+    yield f"{'--set KEY=VALUE':<{names}}  {symbol_title}{''.join(columns)}".rstrip()
+    for name, entry in parameters.items():
+        symbol = f"{entry['symbol']:<{symbols}}  " if symbols else ""
+        values = [f"{_word(value):<14}" for value in entry["values"].values()]
+        yield f"{name:<{names}}  {symbol}{''.join(values)}".rstrip()
+        known = f" ({entry['symbol']})" if entry["symbol"] and not symbols else ""
+        yield from _wrap("    ", f"{entry['about']}{known}: {entry['allowed']}", width)
+
+
+def _word(value: Any) -> str:
+    """A value as `--set` takes it."""
+    if value is None or isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, tuple):
+        return ",".join(f"{number:g}" for number in value)
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _wrap(before: str, text: str, width: int, indent: str | None = None) -> list[str]:
+    following = " " * len(before) if indent is None else indent
+    return textwrap.wrap(text, width, initial_indent=before, subsequent_indent=following)

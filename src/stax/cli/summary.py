@@ -1,0 +1,86 @@
+"""The end of a run in words, for people."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from stax.cli.progress import duration
+from stax.runs.result import Result
+from stax.search.methods import find_method
+
+_FILES = {
+    "summary.json": "these numbers and all parameters",
+    "metrics.csv": "the course of the search, a row per chunk of the budget",
+    "ledger.parquet": "every evaluation",
+    "archives/novelty.npz": "the policies of the novelty archive",
+    "archives/reward.npz": "the policies of the reward archive",
+    "autoencoder.safetensors": "the trained autoencoder",
+    "archives.png": "where the policies of both archives end, and the course of the search",
+    "config.toml": "what is needed to run it again",
+}
+
+
+def summary_lines(result: Result, folder: Path, columns: int | None = None) -> Iterator[str]:
+    """Aligned lines, as wide as a terminal of so many columns: what was found, where the time went, what was written."""
+    title = (
+        f"{result.algo} on {result.task.name}, seed {result.seed}, preset {result.preset}:"
+        f" {result.evaluations:,} evaluations in {duration(result.seconds['total'])}"
+    )
+    yield from _wrap("", title, columns)
+    yield from _table(list(_facts(result)), columns)
+    yield f"written to {folder}:"
+    yield from _table([(name, about) for name, about in _FILES.items() if (folder / name).is_file()], columns)
+
+
+def _table(rows: list[tuple[str, str]], columns: int | None) -> Iterator[str]:
+    widest = max((len(name) for name, _ in rows), default=0)
+    for name, value in rows:
+        yield from _wrap(f"  {name:<{widest}}  ", value, columns)
+
+
+def _wrap(before: str, text: str, columns: int | None) -> list[str]:
+    """The text behind its name, as a column of its own."""
+    if columns is None or len(before) + len(text) <= columns:
+        return [before + text]
+    return textwrap.wrap(text, max(columns, 60), initial_indent=before, subsequent_indent=" " * max(len(before), 2))
+
+
+def _facts(result: Result) -> Iterator[tuple[str, str]]:
+    if result.coverage is not None:
+        yield "coverage", f"{100 * result.coverage:.1f} %"
+    rewarded = result.ledger["reward"] > 0
+    widest = max(len(area.name) for area in result.task.reward_areas)
+    for number, area in enumerate(result.task.reward_areas):
+        count = int(np.count_nonzero(rewarded & (result.ledger["reward_area"] == number)))
+        found = f"{result.max_reward[number]:.3f}  by {_policies(count)}" if count else "none found"
+        yield "best reward" if number == 0 else "", f"{area.name:<{widest}}  {found}"
+    yield "novelty archive", _policies(len(result.novelty_archive))
+    if find_method(result.algo).emitters:
+        yield "reward archive", _policies(len(result.reward_archive))
+        ended = sum(bool(emitter.ended_by) for emitter in result.emitters)
+        yield "emitters", f"{len(result.emitters):,} made, {ended:,} ended, {len(result.emitters) - ended:,} still running"
+    if result.training_episodes:
+        yield "trainings", _trainings(result)
+    yield "time", _shares(result.seconds)
+
+
+def _policies(count: int) -> str:
+    return f"{count:,} {'policy' if count == 1 else 'policies'}"
+
+
+def _trainings(result: Result) -> str:
+    error = result.metrics[-1].get("validation_error")
+    return f"{result.training_episodes:,}" + (f", last validation error {error:.4g}" if error is not None else "")
+
+
+def _shares(seconds: dict[str, float]) -> str:
+    """What the time was spent on, in percent; what took next to none is left out."""
+    parts = {activity: spent for activity, spent in seconds.items() if activity != "total"}
+    total = max(seconds["total"], sum(parts.values()))
+    parts["start and the rest"] = total - sum(parts.values())
+    shares = {activity: 100 * spent / total for activity, spent in parts.items()}
+    return ", ".join(f"{activity} {share:.0f} %" for activity, share in shares.items() if share >= 0.5)

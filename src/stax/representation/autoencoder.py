@@ -1,0 +1,229 @@
+"""The autoencoders whose codes are behaviour descriptors: a convolutional one for pictures, a dense one for vectors.
+
+Both have one interface. `inputs` turns raw observations into what the network works on, `encode` and `decode` do the two
+halves, `observations` turns reconstructions back, and `fit_to` adapts the constants of the normalisation to a training set.
+Errors are measured between `inputs(...)` and `decode(...)`.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import cast
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from stax.errors import InvalidInputError, check_whole
+from stax.representation.layers import double, selu
+
+ENCODER_CHANNELS = (32, 64, 32, 16)
+DECODER_CHANNELS = (32, 64, 32)
+"""The last layer of the decoder has the picture's own channels."""
+_CONVOLUTION = 4, 2, 1
+"""Kernel size, stride and padding of every convolution: one halves, a transposed one doubles the sides of a picture."""
+_HALVINGS = len(ENCODER_CHANNELS)
+_BLOCK = 1024
+"""Observations whose statistics are computed at once."""
+
+
+class Autoencoder(nn.Module):
+    """What both autoencoders have in common."""
+
+    def __init__(self, observation_shape: Sequence[int], code_size: int) -> None:
+        super().__init__()
+        self.observation_shape = tuple(observation_shape)
+        self.code_size = check_whole("code_size", code_size, 1)
+
+    @abstractmethod
+    def inputs(self, observations: Tensor) -> Tensor:
+        """Raw observations (n, *observation_shape) as the numbers that the network works on."""
+
+    @abstractmethod
+    def observations(self, reconstructions: Tensor) -> Tensor:
+        """The opposite of `inputs`, in float32: pictures in [0, 1], vectors in their own units."""
+
+    @abstractmethod
+    def encode(self, inputs: Tensor) -> Tensor:
+        """The codes (n, code_size)."""
+
+    @abstractmethod
+    def decode(self, codes: Tensor) -> Tensor:
+        """The reconstructions, of the shape of the inputs."""
+
+    @abstractmethod
+    def fit_to(self, observations: Tensor, rows: Tensor) -> None:
+        """Sets the constants of the normalisation from these rows of raw observations, the training set."""
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        reconstructions: Tensor = self.decode(self.encode(inputs))
+        return reconstructions
+
+
+class ConvolutionalAutoencoder(Autoencoder):
+    """For pictures (height, width, channels) whose sides are multiples of 16: the network of the paper's Section 4.
+
+    Args:
+        observation_shape: of one picture.
+        code_size: numbers of the code.
+        center_observations: subtract the mean picture of the training set before encoding, and add it before the last ReLU,
+            so that what never moves need not be learned.
+        scale_observations: also divide by the training set's standard deviation, one number for all pixels, and multiply by
+            it again: a robot of a few pixels is then not tiny to the network.
+    """
+
+    mean: Tensor
+    scale: Tensor
+
+    def __init__(
+        self,
+        observation_shape: Sequence[int] = (64, 64, 3),
+        code_size: int = 10,
+        *,
+        center_observations: bool = False,
+        scale_observations: bool = False,
+    ) -> None:
+        super().__init__(observation_shape, code_size)
+        shape = self.observation_shape
+        smallest = 2**_HALVINGS
+        if len(shape) != 3 or any(side < smallest or side % smallest for side in shape[:2]) or shape[2] < 1:
+            raise InvalidInputError(
+                f"Pictures must have the shape (height, width, channels) with sides that are multiples of {smallest}, not {shape}."
+            )
+        height, width, channels = shape
+        self.center_observations = center_observations
+        self.scale_observations = scale_observations
+        self._narrowest = (ENCODER_CHANNELS[-1], height // smallest, width // smallest)
+        flat = self._narrowest[0] * self._narrowest[1] * self._narrowest[2]
+        self.encoder_convolutions = nn.ModuleList(
+            nn.Conv2d(before, after, *_CONVOLUTION) for before, after in pairwise((channels, *ENCODER_CHANNELS))
+        )
+        self.encoder_linear = nn.Linear(flat, self.code_size)
+        self.decoder_linear = nn.Linear(self.code_size, flat)
+        self.decoder_convolutions = nn.ModuleList(
+            nn.ConvTranspose2d(before, after, *_CONVOLUTION)
+            for before, after in pairwise((ENCODER_CHANNELS[-1], *DECODER_CHANNELS, channels))
+        )
+        self.register_buffer("mean", torch.zeros(channels, height, width))
+        self.register_buffer("scale", torch.ones(()))
+        # Pictures have their channels last in memory; weights laid out alike spare a copy before and after every layer.
+        self.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+
+    def inputs(self, observations: Tensor) -> Tensor:
+        return observations.permute(0, 3, 1, 2).to(torch.float32).mul_(1 / 255)
+
+    def observations(self, reconstructions: Tensor) -> Tensor:
+        return reconstructions.permute(0, 2, 3, 1).clamp(0, 1)
+
+    def encode(self, inputs: Tensor) -> Tensor:
+        values = inputs
+        if self.center_observations:
+            values = values - self.mean
+        if self.scale_observations:
+            values = values / self.scale
+        for convolution in self.encoder_convolutions:
+            values = selu(convolution(values))
+        return selu(self.encoder_linear(values.flatten(1)))
+
+    def decode(self, codes: Tensor) -> Tensor:
+        values = selu(self.decoder_linear(codes)).view(-1, *self._narrowest)
+        values = values.contiguous(memory_format=torch.channels_last)
+        for convolution in self.decoder_convolutions[:-1]:
+            values = selu(convolution(values))
+        values = double(values, cast(nn.ConvTranspose2d, self.decoder_convolutions[-1]))
+        if self.scale_observations:
+            values = values * self.scale
+        if self.center_observations:
+            values = values + self.mean
+        return functional.relu_(values)
+
+    def fit_to(self, observations: Tensor, rows: Tensor) -> None:
+        if not (self.center_observations or self.scale_observations):
+            return
+        total = torch.zeros(self.observation_shape, dtype=torch.float64)
+        squares = torch.zeros((), dtype=torch.float64)
+        for block in (observations[some] for some in torch.split(rows, _BLOCK)):
+            total += block.sum(0, dtype=torch.int64)
+            if self.scale_observations:
+                squares += block.to(torch.float32).square_().sum(dtype=torch.float64)
+        mean = total / len(rows)
+        variance = (squares / len(rows) - mean.square().sum()) / mean.numel()
+        if self.center_observations:
+            self.mean.copy_(mean.permute(2, 0, 1) / 255)
+        if self.scale_observations:
+            self.scale.fill_(max(float(variance), 0.0) ** 0.5 / 255 or 1.0)
+
+
+class DenseAutoencoder(Autoencoder):
+    """For vectors (d,): fully connected layers with SELU, and a linear output.
+
+    Vectors come in any units, so they are standardised by mean and standard deviation of the training set, and errors are
+    measured in these.
+
+    Args:
+        observation_shape: of one vector.
+        code_size: numbers of the code.
+        hidden_sizes: layers of the encoder between input and code; those of the decoder mirror them.
+    """
+
+    mean: Tensor
+    deviation: Tensor
+
+    def __init__(
+        self, observation_shape: Sequence[int], code_size: int = 10, *, hidden_sizes: Sequence[int] = (64, 32)
+    ) -> None:
+        super().__init__(observation_shape, code_size)
+        if len(self.observation_shape) != 1 or self.observation_shape[0] < 1:
+            raise InvalidInputError(f"Vectors must have the shape (d,), not {self.observation_shape}.")
+        sizes = (self.observation_shape[0], *hidden_sizes, self.code_size)
+        self.encoder_layers = nn.ModuleList(nn.Linear(before, after) for before, after in pairwise(sizes))
+        self.decoder_layers = nn.ModuleList(nn.Linear(before, after) for before, after in pairwise(sizes[::-1]))
+        self.register_buffer("mean", torch.zeros(self.observation_shape))
+        self.register_buffer("deviation", torch.ones(self.observation_shape))
+
+    def inputs(self, observations: Tensor) -> Tensor:
+        return (observations.to(torch.float32) - self.mean) / self.deviation
+
+    def observations(self, reconstructions: Tensor) -> Tensor:
+        return reconstructions * self.deviation + self.mean
+
+    def encode(self, inputs: Tensor) -> Tensor:
+        values = inputs
+        for layer in self.encoder_layers:
+            values = selu(layer(values))
+        return values
+
+    def decode(self, codes: Tensor) -> Tensor:
+        values = codes
+        for layer in self.decoder_layers[:-1]:
+            values = selu(layer(values))
+        reconstructions: Tensor = self.decoder_layers[-1](values)
+        return reconstructions
+
+    def fit_to(self, observations: Tensor, rows: Tensor) -> None:
+        values = observations[rows].to(torch.float64)
+        deviation = values.std(0, correction=0)
+        self.mean.copy_(values.mean(0))
+        # What never changes has no unit to be measured in.
+        self.deviation.copy_(torch.where(deviation > 0, deviation, 1.0))
+
+
+def make_autoencoder(
+    observation_shape: Sequence[int],
+    code_size: int = 10,
+    *,
+    center_observations: bool = False,
+    scale_observations: bool = False,
+) -> Autoencoder:
+    """The autoencoder that suits observations of this shape; centring and scaling are for pictures, vectors always get both."""
+    if len(observation_shape) == 1:
+        return DenseAutoencoder(observation_shape, code_size)
+    if len(observation_shape) == 3:
+        return ConvolutionalAutoencoder(
+            observation_shape, code_size, center_observations=center_observations, scale_observations=scale_observations
+        )
+    raise InvalidInputError(
+        f"An autoencoder takes pictures (height, width, channels) or vectors (d,), not observations of shape {tuple(observation_shape)}."
+    )

@@ -1,0 +1,281 @@
+"""The learned behaviour space of STAX: an autoencoder's codes of what was observed of a rollout."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
+from typing import Any, cast
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from stax.errors import InvalidInputError, check_choice, check_whole
+from stax.representation.autoencoder import Autoencoder, make_autoencoder
+from stax.representation.space import Descriptors, DescriptorSpace, Surprises, used_samples
+from stax.representation.training import Keep, TrainingEpisode, train_episode
+from stax.tasks.task import Rollouts, Task
+
+DEVICES = ("auto", "cpu", "cuda", "mps")
+_DRAWN_AT_ONCE = 256
+"""Rollouts whose observations are in memory at the same time."""
+_ENCODED_AT_ONCE = 32
+"""Observations that go through the network together, always exactly so many: see `LearnedSpace._blocks`."""
+_ROLES = ("weights", "sampling", "splits", "shuffles")
+
+
+class LearnedSpace(DescriptorSpace):
+    """Codes of the used observations of a rollout, one after the other; surprise is their reconstruction error.
+
+    All randomness comes from `seed`. The same seed and the same calls give the same bits on the same machine with the same
+    number of torch threads; a row's descriptor does not depend on the other rows it is computed with.
+
+    Args:
+        task: whose rollouts are described; it draws the observations.
+        samples: how many of a rollout's observations make the descriptor, the last always among them.
+        code_size: numbers of one observation's code.
+        learning_rate: of Adam.
+        batch_size: observations in a training step.
+        max_epochs: most epochs of a training episode.
+        max_images_per_episode: most observations of a training episode, both in its set and trained on in all its epochs
+            together, except that one epoch is always done; None for no limit.
+        center_observations, scale_observations: see `ConvolutionalAutoencoder`; vectors are always standardised.
+        validation_share: part of a training set that is held out.
+        patience: an episode ends when the validation error has risen so many epochs in a row.
+        keep: the weights to keep, those of the epoch with the lowest validation error or those of the last.
+        reset: start every training episode with new weights and a new optimiser.
+        seed: of all randomness.
+        device: where the network is; auto takes cuda, then mps, then cpu.
+    """
+
+    learned = True
+
+    def __init__(
+        self,
+        *,
+        task: Task,
+        samples: int,
+        code_size: int = 10,
+        learning_rate: float = 1e-3,
+        batch_size: int = 128,
+        max_epochs: int = 100,
+        max_images_per_episode: int | None = None,
+        center_observations: bool = False,
+        scale_observations: bool = False,
+        validation_share: float = 0.2,
+        patience: int = 3,
+        keep: Keep = "best",
+        reset: bool = False,
+        seed: np.random.SeedSequence,
+        device: str = "auto",
+    ) -> None:
+        if len(task.observation_shape) == 3 and task.observation_dtype != "uint8":
+            raise InvalidInputError(f"Pictures of task {task.name!r} must be uint8, not {task.observation_dtype}.")
+        if not 0 < validation_share < 1:
+            raise InvalidInputError(f"validation_share must be between 0 and 1, not {validation_share!r}.")
+        if not 0 < learning_rate < float("inf"):
+            raise InvalidInputError(f"learning_rate must be a number above 0, not {learning_rate!r}.")
+        self._task = task
+        self._samples = used_samples(task.observation_samples, samples)
+        self._learning_rate = learning_rate
+        self._batch_size = check_whole("batch_size", batch_size, 1)
+        self._max_epochs = check_whole("max_epochs", max_epochs, 1)
+        self._patience = check_whole("patience", patience, 1)
+        self._max_images = max_images_per_episode
+        if max_images_per_episode is not None:
+            check_whole("max_images_per_episode", max_images_per_episode, 1)
+        self._validation_share = validation_share
+        self._keep = cast(Keep, check_choice("keep", keep, ("best", "last")))
+        self._reset = reset
+        self.device = choose_device(device)
+        self._generators = _generators(seed)
+        self._options = {"center_observations": center_observations, "scale_observations": scale_observations}
+        self._code_size = code_size
+        self._renew()
+        self.size = len(self._samples) * self.autoencoder.code_size
+        self.episodes = 0
+        """Training episodes done."""
+        self.last_episode: TrainingEpisode | None = None
+
+    def _renew(self) -> None:
+        """A new network and a new optimiser."""
+        seed = int(self._generators["weights"].integers(2**63))
+        with torch.random.fork_rng(devices=[]):
+            torch.default_generator.manual_seed(seed)
+            network = make_autoencoder(self._task.observation_shape, self._code_size, **self._options)
+        self.autoencoder: Autoencoder = network.to(self.device)
+        self.optimizer = torch.optim.Adam(
+            self.autoencoder.parameters(), lr=self._learning_rate, fused=self.device.type in ("cpu", "cuda")
+        )
+
+    def describe(self, rollouts: Rollouts) -> Descriptors:
+        codes = [self.codes(observations) for observations in self._drawn(rollouts)]
+        return np.concatenate([np.empty((0, self.autoencoder.code_size)), *codes]).reshape(len(rollouts), self.size)
+
+    def describe_with_surprise(self, rollouts: Rollouts) -> tuple[Descriptors, Surprises]:
+        passes = [self.codes_and_errors(observations) for observations in self._drawn(rollouts)]
+        codes = np.concatenate([np.empty((0, self.autoencoder.code_size)), *(codes for codes, _ in passes)])
+        errors = np.concatenate([np.empty(0), *(errors for _, errors in passes)])
+        surprise = errors.reshape(len(rollouts), len(self._samples)).sum(1)
+        return codes.reshape(len(rollouts), self.size), surprise
+
+    def reconstruct(self, rollouts: Rollouts) -> NDArray[np.float32]:
+        """What the autoencoder makes of the used observations, (n, samples, *observation_shape); pictures in [0, 1]."""
+        shape = self._task.observation_shape
+        pictures = [np.empty((0, *shape), np.float32)]
+        with torch.inference_mode():
+            for observations in self._drawn(rollouts):
+                for rows, inputs in self._blocks(observations):
+                    reconstructions = self.autoencoder.observations(self.autoencoder(inputs))
+                    pictures.append(reconstructions[:rows].cpu().numpy())
+        return np.concatenate(pictures).reshape(len(rollouts), len(self._samples), *shape)
+
+    @torch.inference_mode()
+    def codes(self, observations: Tensor) -> NDArray[np.float32]:
+        """The codes (n, code_size) of raw observations (n, *observation_shape); the decoder is not needed."""
+        codes = [self.autoencoder.encode(inputs)[:rows] for rows, inputs in self._blocks(observations)]
+        return torch.cat(codes).cpu().numpy()
+
+    @torch.inference_mode()
+    def codes_and_errors(self, observations: Tensor) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """The codes of raw observations, and the squared reconstruction error of each, summed over its numbers."""
+        codes, errors = [], []
+        for rows, inputs in self._blocks(observations):
+            code = self.autoencoder.encode(inputs)
+            error = self.autoencoder.decode(code).sub_(inputs).square_().flatten(1).sum(1)
+            codes.append(code[:rows])
+            errors.append(error[:rows])
+        return torch.cat(codes).cpu().numpy(), torch.cat(errors).cpu().numpy()
+
+    def _blocks(self, observations: Tensor) -> Iterator[tuple[int, Tensor]]:
+        """The network's inputs in blocks of one size, each with the number of its rows that are no padding.
+
+        Matrix products take another order of summation for another number of rows, so the last bits of a code depend on how
+        many observations go through the network together. That is always the same number here: the last block is padded.
+        """
+        self.autoencoder.eval()
+        for first in range(0, len(observations), _ENCODED_AT_ONCE):
+            block = observations[first : first + _ENCODED_AT_ONCE]
+            rows = len(block)
+            if rows < _ENCODED_AT_ONCE:
+                block = torch.cat([block, block[:1].expand(_ENCODED_AT_ONCE - rows, *block.shape[1:])])
+            yield rows, self.autoencoder.inputs(block.to(self.device))
+
+    def _drawn(self, rollouts: Rollouts) -> Iterator[Tensor]:
+        """The used observations of all rollouts, so many at a time that they do not fill the memory."""
+        for first in range(0, len(rollouts), _DRAWN_AT_ONCE):
+            yield self._observe(rollouts.take(slice(first, first + _DRAWN_AT_ONCE)))
+
+    def _observe(self, rollouts: Rollouts) -> Tensor:
+        """The used observations as the task gives them: (n * samples, *observation_shape)."""
+        observations = self._task.observe(rollouts)
+        shape = (len(rollouts), self._task.observation_samples, *self._task.observation_shape)
+        if observations.shape != shape:
+            raise InvalidInputError(
+                f"Observations of task {self._task.name!r} have the shape {shape}, not {observations.shape}."
+            )
+        if len(self._samples) < shape[1]:
+            observations = observations[:, self._samples]
+        observations = observations.reshape(-1, *self._task.observation_shape)
+        return torch.from_numpy(np.require(observations, self._task.observation_dtype, ["C", "W"]))
+
+    def train(self, newest: Rollouts, archived: Rollouts | None = None) -> TrainingEpisode:
+        """One training episode on the observations of the newest and of the archived rollouts.
+
+        If these are more than `max_images_per_episode`, the newest are kept and a uniform sample of the archived fills up;
+        if even the newest are more, a uniform sample of them makes the set.
+        """
+        if len(newest) == 0:
+            raise InvalidInputError("There is nothing to train on: the newest rollouts are empty.")
+        if self._reset:
+            self._renew()
+        self.last_episode = train_episode(
+            self.autoencoder,
+            self.optimizer,
+            self._training_set(newest, archived),
+            batch_size=self._batch_size,
+            validation_share=self._validation_share,
+            patience=self._patience,
+            max_epochs=self._max_epochs,
+            max_images=self._max_images,
+            keep=self._keep,
+            splits=self._generators["splits"],
+            shuffles=self._generators["shuffles"],
+        )
+        self.episodes += 1
+        return self.last_episode
+
+    def _training_set(self, newest: Rollouts, archived: Rollouts | None) -> Tensor:
+        parts = [newest] if archived is None else [newest, archived]
+        if self._max_images is not None:
+            room = max(self._max_images // len(self._samples), 1)
+            for number, part in enumerate(parts):
+                if len(part) > room:
+                    chosen = self._generators["sampling"].choice(len(part), room, replace=False, shuffle=False)
+                    parts[number] = part.take(np.sort(chosen))
+                room -= len(parts[number])
+        return torch.cat([observations for part in parts for observations in self._drawn(part)])
+
+    def tensors(self) -> dict[str, Tensor]:
+        """Weights, constants and the optimiser's memory, as copies on the CPU: with `numbers`, all that `restore` needs."""
+        tensors = {f"autoencoder.{name}": tensor for name, tensor in self.autoencoder.state_dict().items()}
+        for name, weights in self.autoencoder.named_parameters():
+            for moment, tensor in self.optimizer.state.get(weights, {}).items():
+                tensors[f"optimizer.{moment}.{name}"] = tensor
+        return {name: tensor.detach().to("cpu", copy=True).contiguous() for name, tensor in tensors.items()}
+
+    def numbers(self) -> dict[str, Any]:
+        """The rest of the state, fit for JSON. Seconds are left out: they are no part of the outcome."""
+        episode = None if self.last_episode is None else asdict(self.last_episode)
+        if episode is not None:
+            del episode["seconds"]
+        generators = {role: generator.bit_generator.state for role, generator in self._generators.items()}
+        return {"episodes": self.episodes, "last_episode": episode, "generators": generators}
+
+    def restore(self, tensors: Mapping[str, Tensor], numbers: Mapping[str, Any]) -> None:
+        """Takes over the state of another space with the same options; training then goes on as it would have there."""
+        weights = dict(self.autoencoder.named_parameters())
+        expected = {f"autoencoder.{name}": tensor for name, tensor in self.autoencoder.state_dict().items()}
+        if any(name.startswith("optimizer.") for name in tensors):
+            for name, weight in weights.items():
+                expected |= {f"optimizer.{moment}.{name}": weight for moment in ("exp_avg", "exp_avg_sq")}
+                expected[f"optimizer.step.{name}"] = torch.zeros(())
+        if {name: tuple(tensor.shape) for name, tensor in tensors.items()} != {
+            name: tuple(tensor.shape) for name, tensor in expected.items()
+        }:
+            raise InvalidInputError("These tensors are not the state of this autoencoder: their names or shapes differ.")
+        self.optimizer.state.clear()
+        with torch.no_grad():
+            for name, target in expected.items():
+                if name.startswith("autoencoder."):
+                    target.copy_(tensors[name])
+                else:
+                    moment, of_weight = name.removeprefix("optimizer.").split(".", 1)
+                    self.optimizer.state[weights[of_weight]][moment] = torch.zeros_like(target).copy_(tensors[name])
+        for role in _ROLES:
+            self._generators[role].bit_generator.state = numbers["generators"][role]
+        self.episodes = int(numbers["episodes"])
+        self.last_episode = None if numbers["last_episode"] is None else TrainingEpisode(**numbers["last_episode"])
+
+
+def choose_device(device: str) -> torch.device:
+    """The device of this name if this machine has it; for auto the fastest there is."""
+    check_choice("device", device, DEVICES)
+    available = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available(), "cpu": True}
+    if device == "auto":
+        return torch.device(next(name for name, there in available.items() if there))
+    if not available[device]:
+        has = ", ".join(repr(name) for name, there in available.items() if there)
+        raise InvalidInputError(f"device {device!r} is not available on this machine, which has {has}.")
+    return torch.device(device)
+
+
+def _generators(seed: np.random.SeedSequence) -> dict[str, np.random.Generator]:
+    """One generator a role. The seed is not spawned from, which would change it: the same object makes the same space again."""
+    return {
+        role: np.random.default_rng(
+            np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, number), pool_size=seed.pool_size)
+        )
+        for number, role in enumerate(_ROLES)
+    }

@@ -1,0 +1,84 @@
+"""Where behaviours are compared: a descriptor space turns rollouts into points, and novelty is distance between these.
+
+Three spaces share one interface: the learned one of STAX (`stax.representation.learned`), the hand-made ground truth, and the
+true states, which are a diagnostic: no learned descriptor can know more than these.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stax.errors import InvalidInputError, check_whole
+from stax.tasks.task import Rollouts, Task
+
+Descriptors = NDArray[np.float64]
+"""(n, size): one point of a descriptor space a row."""
+Surprises = NDArray[np.float64]
+"""(n,): how badly an autoencoder reconstructs what it saw of each rollout."""
+
+
+class DescriptorSpace(ABC):
+    """Turns rollouts into descriptors."""
+
+    learned: bool = False
+    """Whether the space changes with training, so that descriptors must be computed anew after it."""
+    size: int
+    """How many numbers make a descriptor."""
+
+    @abstractmethod
+    def describe(self, rollouts: Rollouts) -> Descriptors:
+        """The descriptors (n, size) of these rollouts."""
+
+    def describe_with_surprise(self, rollouts: Rollouts) -> tuple[Descriptors, Surprises]:
+        """Descriptors (n, size) and surprises (n,) of these rollouts; only a learned space can be surprised."""
+        raise InvalidInputError(f"{type(self).__name__} has no surprise: only a learned descriptor space has.")
+
+    def train(self, newest: Rollouts, archived: Rollouts | None = None) -> object:
+        """Learns from these rollouts; only a learned space can."""
+        raise InvalidInputError(f"{type(self).__name__} cannot be trained: only a learned descriptor space can.")
+
+
+class GroundTruthSpace(DescriptorSpace):
+    """The task's own, hand-made descriptor."""
+
+    def __init__(self, task: Task) -> None:
+        if task.ground_truth_bounds is None:
+            raise InvalidInputError(
+                f"Task {task.name!r} has no ground-truth descriptor, so its behaviours cannot be compared by it."
+            )
+        self._task_name = task.name
+        self.size = len(task.ground_truth_bounds)
+
+    def describe(self, rollouts: Rollouts) -> Descriptors:
+        if rollouts.ground_truth is None:
+            raise InvalidInputError(f"These rollouts of task {self._task_name!r} have no ground_truth.")
+        return np.array(rollouts.ground_truth, np.float64)
+
+
+class StatesSpace(DescriptorSpace):
+    """The true states that the observations were drawn from, one after the other: the ceiling of a learned descriptor.
+
+    Snapshots are taken as they are, unless the task has a method `described_states`, which gets the used snapshots
+    (n, samples, ...) and returns what distances between them should be measured on.
+    """
+
+    def __init__(self, task: Task, samples: int) -> None:
+        self._samples = used_samples(task.observation_samples, samples)
+        self._described_states = getattr(task, "described_states", None)
+        # A task need not tell how large its snapshots are: one policy shows it.
+        self.size = self.describe(task.evaluate(np.zeros((1, task.genome_size)))).shape[1]
+
+    def describe(self, rollouts: Rollouts) -> Descriptors:
+        states = rollouts.snapshots[:, self._samples]
+        if self._described_states is not None:
+            states = np.asarray(self._described_states(states))
+        return np.array(states, np.float64).reshape(len(rollouts), int(np.prod(states.shape[1:])))
+
+
+def used_samples(available: int, wanted: int) -> NDArray[np.int64]:
+    """Which of a rollout's observations are used: `wanted` of them, evenly spread, the last one always."""
+    wanted = check_whole("The number of observations in a descriptor", wanted, 1, available)
+    return np.arange(1, wanted + 1, dtype=np.int64) * available // wanted - 1

@@ -1,0 +1,156 @@
+"""One training episode of an autoencoder: epochs over a set of observations until the validation error has risen."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from stax.representation.autoencoder import Autoencoder
+
+EndedBy = Literal["patience", "max_epochs", "max_images"]
+Keep = Literal["best", "last"]
+
+
+@dataclass(frozen=True)
+class TrainingEpisode:
+    """What one training episode was like."""
+
+    images: int
+    """Observations in the set, validation included."""
+    images_seen: int
+    """Observations trained on, counted once an epoch."""
+    epochs: int
+    training_error: float
+    """Mean squared error per number of an observation in the epoch whose weights were kept, measured while it trained."""
+    validation_error: float
+    """The same on the validation set, of the weights kept."""
+    ended_by: EndedBy
+    seconds: float = field(default=0.0, compare=False)
+    """How long it took; no part of the outcome, so episodes are compared without it."""
+
+
+class StoppingRule:
+    """When an episode ends, told epoch by epoch.
+
+    Args:
+        patience: the validation error has risen this many epochs in a row.
+        max_epochs: so many epochs are done.
+        images_per_epoch: observations trained on in an epoch.
+        max_images: another epoch would train on more than these in total.
+    """
+
+    def __init__(self, *, patience: int, max_epochs: int, images_per_epoch: int = 0, max_images: int | None = None) -> None:
+        self._patience = patience
+        self._max_epochs = max_epochs
+        self._images_per_epoch = images_per_epoch
+        self._max_images = max_images
+        self._previous = float("inf")
+        self._rises = 0
+        self._lowest = float("inf")
+        self.epochs = 0
+        self.is_best = False
+        """Whether the last epoch had the lowest validation error so far."""
+
+    def after_epoch(self, validation_error: float) -> EndedBy | None:
+        """What ends the episode after an epoch with this validation error, or None to go on."""
+        self.epochs += 1
+        self.is_best = self.epochs == 1 or validation_error < self._lowest
+        if self.is_best:
+            self._lowest = validation_error
+        # Not "higher than": an error that is no number has risen.
+        self._rises = 0 if self.epochs == 1 or validation_error <= self._previous else self._rises + 1
+        self._previous = validation_error
+        if self._rises >= self._patience:
+            return "patience"
+        if self.epochs >= self._max_epochs:
+            return "max_epochs"
+        if self._max_images is not None and (self.epochs + 1) * self._images_per_epoch > self._max_images:
+            return "max_images"
+        return None
+
+
+def train_episode(
+    autoencoder: Autoencoder,
+    optimizer: torch.optim.Optimizer,
+    observations: Tensor,
+    *,
+    batch_size: int,
+    validation_share: float,
+    patience: int,
+    max_epochs: int,
+    max_images: int | None,
+    keep: Keep,
+    splits: np.random.Generator,
+    shuffles: np.random.Generator,
+) -> TrainingEpisode:
+    """Trains the autoencoder on raw observations (n, *observation_shape); the optimiser's state goes on.
+
+    A set of a single observation is its own validation set.
+    """
+    start = time.perf_counter()
+    autoencoder.train()
+    order = torch.from_numpy(splits.permutation(len(observations)))
+    held_out = min(max(round(validation_share * len(order)), 1), len(order) - 1)
+    validation, training = (order[:held_out], order[held_out:]) if held_out else (order, order)
+    autoencoder.fit_to(observations, training)
+    rule = StoppingRule(patience=patience, max_epochs=max_epochs, images_per_epoch=len(training), max_images=max_images)
+    kept: dict[str, Tensor] = {}
+    errors = float("nan"), float("nan")
+    ended_by: EndedBy | None = None
+    while ended_by is None:
+        shuffled = training[torch.from_numpy(shuffles.permutation(len(training)))]
+        training_error = train_epoch(autoencoder, optimizer, observations, shuffled, batch_size)
+        validation_error = mean_error(autoencoder, observations, validation, batch_size)
+        ended_by = rule.after_epoch(validation_error)
+        if rule.is_best or keep == "last":
+            errors = training_error, validation_error
+        if rule.is_best and keep == "best" and ended_by is None:
+            kept = {name: weights.detach().clone() for name, weights in autoencoder.named_parameters()}
+        elif rule.is_best:
+            kept = {}
+    with torch.no_grad():
+        for name, weights in autoencoder.named_parameters():
+            if name in kept:
+                weights.copy_(kept[name])
+    return TrainingEpisode(
+        images=len(observations),
+        images_seen=rule.epochs * len(training),
+        epochs=rule.epochs,
+        training_error=errors[0],
+        validation_error=errors[1],
+        ended_by=ended_by,
+        seconds=time.perf_counter() - start,
+    )
+
+
+def train_epoch(
+    autoencoder: Autoencoder, optimizer: torch.optim.Optimizer, observations: Tensor, rows: Tensor, batch_size: int
+) -> float:
+    """One epoch over these rows of raw observations; returns the mean squared error on the way."""
+    device = next(autoencoder.parameters()).device
+    total = 0.0
+    for batch in torch.split(rows, batch_size):
+        inputs = autoencoder.inputs(observations[batch].to(device))
+        optimizer.zero_grad()
+        loss = functional.mse_loss(autoencoder(inputs), inputs)
+        loss.backward()  # type: ignore[no-untyped-call]
+        optimizer.step()
+        total += loss.item() * len(batch)
+    return total / len(rows)
+
+
+@torch.inference_mode()
+def mean_error(autoencoder: Autoencoder, observations: Tensor, rows: Tensor, batch_size: int) -> float:
+    """Mean squared reconstruction error per number of an observation, over these rows."""
+    device = next(autoencoder.parameters()).device
+    total = 0.0
+    for batch in torch.split(rows, batch_size):
+        inputs = autoencoder.inputs(observations[batch].to(device))
+        total += functional.mse_loss(autoencoder(inputs), inputs).item() * len(batch)
+    return total / len(rows)

@@ -1,0 +1,115 @@
+"""An emitter: a small elitist evolution around one rewarding policy (the paper's Section 3, "Emitters")."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial.distance import cdist
+
+from stax.search.policy_set import GrowingSet, PolicySet
+
+COMPARED_GENERATIONS = 20
+"""How many generations at either end of its history the stagnation rule compares."""
+
+
+@dataclass(eq=False)
+class Emitter:
+    """The state of one emitter."""
+
+    id: int
+    ancestor: PolicySet
+    """The rewarding policy it was made from; its novelty is the emitter's."""
+    sigma: float
+    """Standard deviation of its mutations."""
+    born: int
+    """Evaluations the run had done when it was made."""
+    best_reward: float
+    """R: the highest reward found so far."""
+    most_novel: PolicySet
+    """The most novel policy found so far, with its novelty."""
+    novelty_candidates: GrowingSet
+    """Policies that were more novel than all the emitter's before them."""
+    population: PolicySet
+    """P: the best so far. Their descriptors are not kept: nobody needs them."""
+    history: list[NDArray[np.float64]] = field(default_factory=list)
+    """Rewards of the population after each generation, the initial one first."""
+    evaluations: int = 0
+    improvement: float = 0.0
+
+    @property
+    def generations(self) -> int:
+        return len(self.history)
+
+    @property
+    def highest_novelty(self) -> float:
+        return float(self.most_novel.novelty[0])
+
+
+@dataclass(frozen=True)
+class EmitterRecord:
+    """What became of an emitter."""
+
+    id: int
+    ancestor: int
+    """Id of the policy it was made from."""
+    reward_area: int
+    """The area of that policy."""
+    born: int
+    sigma: float
+    generations: int
+    evaluations: int
+    improvement: float
+    first_reward: float
+    """The ancestor's."""
+    best_reward: float
+    ended_by: str
+    """"no improvement" after its bootstrap, "stagnation", or nothing while it may still run."""
+
+    @staticmethod
+    def of(emitter: Emitter, ended_by: str = "") -> EmitterRecord:
+        return EmitterRecord(
+            id=emitter.id,
+            ancestor=int(emitter.ancestor.id[0]),
+            reward_area=int(emitter.ancestor.reward_area[0]),
+            born=emitter.born,
+            sigma=emitter.sigma,
+            generations=emitter.generations,
+            evaluations=emitter.evaluations,
+            improvement=emitter.improvement,
+            first_reward=float(emitter.ancestor.reward[0]),
+            best_reward=emitter.best_reward,
+            ended_by=ended_by,
+        )
+
+
+def emitter_sigma(ancestor: PolicySet, around: PolicySet, otherwise: float) -> float:
+    """sigma_i: a third of the distance to the nearest other policy, so that this one lies three standard deviations away."""
+    others = around.genome[around.id != ancestor.id[0]]
+    if len(others) == 0:
+        return otherwise
+    nearest = float(cdist(ancestor.genome, others).min())
+    return nearest / 3 if nearest > 0 else otherwise
+
+
+def emitter_improvement(history: list[NDArray[np.float64]], generations: int) -> float:
+    """I: rewards of the last `generations`/2 generations minus those of the first, over generations times population."""
+    half = generations // 2
+    gain = np.sum(history[-half:]) - np.sum(history[:half])
+    return float(gain / (generations * len(history[0])))
+
+
+def history_window(genome_size: int, population: int) -> int:
+    """How many generations the stagnation rule looks back on."""
+    return 120 + 20 * genome_size // population
+
+
+def stagnates(history: list[NDArray[np.float64]], window: int) -> bool:
+    """Whether, over a full window, the maximum or the median of the last 20 generations is not higher than that of the
+    first 20."""
+    if len(history) < window:
+        return False
+    first = np.concatenate(history[-window:][:COMPARED_GENERATIONS])
+    last = np.concatenate(history[-COMPARED_GENERATIONS:])
+    return bool(last.max() <= first.max() or np.median(last) <= np.median(first))

@@ -1,0 +1,92 @@
+"""Algorithm 2: exploration. Beside it, the exploration of MAP-Elites."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stax.search.policy_set import EXPLORATION, INITIAL, PolicySet
+from stax.search.selection import select
+from stax.search.variation import mutate, random_genomes, sample
+from stax.tasks.task import Genomes, Rollouts
+
+if TYPE_CHECKING:
+    from stax.search.search import Search
+
+Asking = Generator[Genomes, Rollouts, None]
+"""A part of the search that asks for evaluations by yielding genomes."""
+
+
+def start(search: Search) -> Asking:
+    """Evaluates the initial population Gamma_0."""
+    wanted = search.parameters.population_size
+    genomes = random_genomes(search.random.initial, wanted, search.task.genome_size, search.bounds)
+    policies = yield from search.evaluate(genomes, np.full(wanted, -1), INITIAL)
+    search.describe(policies, surprise=search.uses_surprise)
+    search.population = policies
+    search.offspring = policies.take(slice(0, 0))
+    search.found_rewards(policies)
+    if search.method.elites:
+        search.novelty_archive.append(policies)
+
+
+def explore(search: Search) -> Asking:
+    """Algorithm 2, for one chunk of the budget."""
+    parameters = search.parameters
+    chunk_end = search.evaluations + parameters.chunk_size
+    while search.evaluations < chunk_end and search.budget_left:
+        # Generate offspring from the population, and evaluate them
+        parents = search.population.take(np.repeat(np.arange(len(search.population)), parameters.offspring_per_parent))
+        genomes = mutate(parents.genome, parameters.mutation_sigma, search.random.mutation, search.bounds)
+        offspring = yield from search.evaluate(genomes, parents.id, EXPLORATION)
+        search.describe(offspring, surprise=search.uses_surprise)
+
+        # Novelty; of the parents again too, since the archive has grown
+        family = PolicySet.concat([search.population, offspring])
+        search.references.surround(family)
+        search.measure_novelty(family)
+        offspring = family.take(slice(len(search.population), None))
+
+        # Store rewarding policies as emitter candidates, and N_Q offspring in the novelty archive
+        search.found_rewards(offspring)
+        search.add_to_novelty_archive(offspring.take(_entering(search, offspring)))
+
+        # NSGA-II selection over parents and offspring
+        survivors = select(_objectives(search, family), parameters.population_size)
+        search.population, search.offspring = family.take(survivors), offspring
+        search.surround()
+
+
+def _entering(search: Search, offspring: PolicySet) -> NDArray[np.int64]:
+    """Rows of the offspring that enter the novelty archive."""
+    wanted = search.parameters.archive_additions
+    if search.parameters.archive_selection == "most-novel":
+        return select(offspring.novelty[:, None], wanted)
+    return sample(search.random.archive, len(offspring), wanted)
+
+
+def _objectives(search: Search, policies: PolicySet) -> NDArray[np.float64]:
+    """What selection maximises, a column each; TAXONS' alternation draws one of them."""
+    names = search.method.objectives
+    if search.method.alternates:
+        names = (names[search.random.objective.integers(len(names))],)
+    return np.stack([getattr(policies, name) for name in names], axis=1)
+
+
+def explore_grid(search: Search) -> Asking:
+    """MAP-Elites, for one chunk of the budget: parents drawn uniformly from the elites, their offspring offered to the grid."""
+    parameters = search.parameters
+    chunk_end = search.evaluations + parameters.chunk_size
+    while search.evaluations < chunk_end and search.budget_left:
+        elites = search.novelty_archive.policies
+        chosen = search.random.parents.integers(len(elites), size=parameters.population_size)
+        parents = elites.take(np.repeat(chosen, parameters.offspring_per_parent))
+        genomes = mutate(parents.genome, parameters.mutation_sigma, search.random.mutation, search.bounds)
+        offspring = yield from search.evaluate(genomes, parents.id, EXPLORATION)
+        search.describe(offspring, surprise=False)
+        search.found_rewards(offspring)
+        search.novelty_archive.append(offspring)
+        search.offspring = offspring

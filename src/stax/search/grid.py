@@ -1,0 +1,86 @@
+"""The grid over the ground-truth bounds: what coverage counts, and where MAP-Elites keeps its elites."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stax.errors import InvalidInputError
+from stax.search.policy_set import GrowingSet, PolicySet
+
+MOST_DIMENSIONS = 8
+
+
+class Grid:
+    """Cells of equal size, `cells` along each dimension."""
+
+    def __init__(self, bounds: tuple[tuple[float, float], ...], cells: int) -> None:
+        if len(bounds) > MOST_DIMENSIONS:
+            raise InvalidInputError(
+                f"A grid over {len(bounds)} ground-truth numbers is too large; at most {MOST_DIMENSIONS} are allowed."
+            )
+        if cells ** len(bounds) > np.iinfo(np.int64).max:
+            raise InvalidInputError(
+                f"A grid of {cells} cells along each of {len(bounds)} ground-truth numbers has too many cells; use fewer grid_cells."
+            )
+        self._low = np.array([low for low, _ in bounds])
+        self._span = np.array([high - low for low, high in bounds])
+        self._cells = cells
+        self.size = int(cells ** len(bounds))
+
+    def cell(self, ground_truth: NDArray[np.float64]) -> NDArray[np.int64]:
+        """The cell of each row; what lies on or beyond the bounds belongs to the outermost cells."""
+        place = np.floor((ground_truth - self._low) / self._span * self._cells)
+        place = np.clip(place, 0, self._cells - 1).astype(np.int64)
+        powers = self._cells ** np.arange(place.shape[1] - 1, -1, -1)
+        return np.asarray(place @ powers, np.int64)
+
+
+class Coverage:
+    """The share of the grid's cells that any policy ended in."""
+
+    def __init__(self, grid: Grid) -> None:
+        self._grid = grid
+        self.visited: set[int] = set()
+
+    def add(self, ground_truth: NDArray[np.float64]) -> None:
+        self.visited.update(self._grid.cell(ground_truth).tolist())
+
+    @property
+    def share(self) -> float:
+        return len(self.visited) / self._grid.size
+
+
+class Elites:
+    """One policy per cell of the grid: the first one to come, and whoever then earns more."""
+
+    def __init__(self, like: PolicySet, grid: Grid) -> None:
+        self._grid = grid
+        self._kept = GrowingSet(like)
+        self._row: dict[int, int] = {}
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+    @property
+    def policies(self) -> PolicySet:
+        return self._kept.policies
+
+    def append(self, policies: PolicySet) -> None:
+        kept = self._kept.policies
+        cells = self._grid.cell(policies.ground_truth).tolist()
+        entering: dict[int, int] = {}
+        for row, cell in enumerate(cells):
+            rival = entering.get(cell)
+            best = policies.reward[rival] if rival is not None else -np.inf
+            if rival is None and cell in self._row:
+                best = kept.reward[self._row[cell]]
+            if policies.reward[row] > best:
+                entering[cell] = row
+        known = [cell for cell in entering if cell in self._row]
+        for name, column in kept.columns().items():
+            column[[self._row[cell] for cell in known]] = getattr(policies, name)[[entering[cell] for cell in known]]
+        new = [cell for cell in entering if cell not in self._row]
+        for cell in new:
+            self._row[cell] = len(self._row)
+        self._kept.append(policies.take(np.array([entering[cell] for cell in new], np.int64)))

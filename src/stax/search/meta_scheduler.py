@@ -1,0 +1,38 @@
+"""Algorithm 1: the meta-scheduler, which gives chunks of the budget to exploration and exploitation by turns."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from stax.search.exploitation import exploit
+from stax.search.exploration import Asking, explore, explore_grid, start
+
+if TYPE_CHECKING:
+    from stax.search.search import Search
+
+
+def schedule(search: Search) -> Asking:
+    """Algorithm 1. Between two passes of the loop, all that matters is in the search's attributes."""
+    if not search.evaluations:
+        search.enter_phase("initial population")
+        yield from start(search)
+        search.end_chunk()
+
+    while search.budget_left:
+        search.enter_phase("exploration")
+        yield from explore_grid(search) if search.method.elites else explore(search)
+
+        # Train the autoencoder and update descriptors, at intervals that grow by one chunk each time
+        search.chunks_since_training += 1
+        if search.trains and search.chunks_since_training == search.training_interval:
+            search.enter_phase("training")
+            search.train_autoencoder()
+            search.update_descriptors()
+            search.training_interval += 1
+            search.chunks_since_training = 0
+        search.end_chunk()
+
+        # If rewarding policies have been found
+        if search.method.emitters and search.budget_left and (len(search.candidates) or search.emitters):
+            yield from exploit(search)
+            search.end_chunk()

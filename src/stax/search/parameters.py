@@ -1,0 +1,182 @@
+"""The parameters of a search: their names, the paper's symbols and values, and what is allowed."""
+
+from __future__ import annotations
+
+import difflib
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields, replace
+from numbers import Integral, Real
+from typing import Any
+
+from stax.errors import InvalidInputError
+
+
+@dataclass(frozen=True)
+class Allowed:
+    """What a parameter may be, and what a reader should know of it."""
+
+    about: str
+    symbol: str = ""
+    """In the paper."""
+    kind: str = "whole"
+    """whole, number, flag, choice, bounds."""
+    least: float = 1
+    most: float | None = None
+    above: bool = False
+    """Whether `least` itself is not allowed."""
+    choices: tuple[str, ...] = ()
+    none: str = ""
+    """What None stands for; empty if it is not allowed."""
+
+    def words(self) -> str:
+        """What is allowed, as the end of a sentence."""
+        if self.kind == "flag":
+            words = "true or false"
+        elif self.kind == "choice":
+            words = "one of " + ", ".join(repr(choice) for choice in self.choices)
+        elif self.kind == "bounds":
+            words = "two numbers, the lower first"
+        else:
+            noun = "a whole number" if self.kind == "whole" else "a number"
+            low = f"above {self.least:g}" if self.above else f"of at least {self.least:g}"
+            words = f"{noun} {low}" if self.most is None else f"{noun} {low} and at most {self.most:g}"
+        return f"{words}, or none ({self.none})" if self.none else words
+
+    def check(self, name: str, value: Any) -> Any:
+        """The value in its proper type, or one sentence that says what is allowed."""
+        checked = self._accept(value)
+        if checked is None and not (value is None and self.none):
+            raise InvalidInputError(f"Parameter {name} must be {self.words()}, not {value!r}.")
+        return checked
+
+    def _accept(self, value: Any) -> Any:
+        if value is None:
+            return None
+        if self.kind == "flag":
+            return value if isinstance(value, bool) else None
+        if self.kind == "choice":
+            return value if value in self.choices else None
+        if self.kind == "bounds":
+            return _bounds(value)
+        if isinstance(value, bool) or not isinstance(value, Integral if self.kind == "whole" else Real):
+            return None
+        number = int(value) if isinstance(value, Integral) and self.kind == "whole" else float(value)
+        too_low = number <= self.least if self.above else number < self.least
+        if not math.isfinite(number) or too_low or (self.most is not None and number > self.most):
+            return None
+        return number
+
+
+def _bounds(value: Any) -> tuple[float, float] | None:
+    if isinstance(value, str):
+        return None
+    try:
+        low, high = (float(bound) for bound in value)
+    except (TypeError, ValueError):
+        return None
+    return (low, high) if low < high and math.isfinite(low) and math.isfinite(high) else None
+
+
+def _parameter(default: Any, about: str, **allowed: Any) -> Any:
+    return field(default=default, metadata={"allowed": Allowed(about, **allowed)})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parameters:
+    """Every parameter of a search, with the values of the paper."""
+
+    population_size: int = _parameter(100, "policies in the population", symbol="M", least=2)
+    offspring_per_parent: int = _parameter(2, "mutated copies of each member of the population per generation", symbol="m")
+    mutation_sigma: float = _parameter(
+        0.5, "standard deviation of mutations in exploration", symbol="sigma", kind="number", least=0, above=True
+    )
+    genome_bounds: tuple[float, float] | None = _parameter(
+        None, "what genomes are clipped to", kind="bounds", none="the task's own, [-5, 5] for the built-in ones"
+    )
+    novelty_neighbors: int = _parameter(15, "nearest neighbours that novelty is the mean distance to", symbol="k = |J|")
+    archive_additions: int = _parameter(
+        5, "offspring that enter the novelty archive per generation, and novelty candidates when an emitter ends", symbol="N_Q"
+    )
+    archive_selection: str = _parameter(
+        "uniform", "which offspring enter the novelty archive", kind="choice", choices=("uniform", "most-novel")
+    )
+    chunk_size: int = _parameter(100, "evaluations the scheduler gives to a phase at a time", symbol="K_Bud")
+    emitters: bool | None = _parameter(
+        None, "whether rewarding policies are climbed by emitters", kind="flag", none="as the method does"
+    )
+    emitter_population: int = _parameter(6, "policies in an emitter's population", symbol="M_E", least=2)
+    bootstrap_generations: int = _parameter(
+        6, "generations after which a new emitter is kept or discarded", symbol="lambda", least=2
+    )
+    grid_cells: int = _parameter(50, "cells along each ground-truth dimension, for coverage and MAP-Elites", most=1000)
+    descriptor: str = _parameter(
+        "learned", "where behaviours are compared", symbol="psi", kind="choice", choices=("learned", "ground-truth", "states")
+    )
+    descriptor_samples: int | None = _parameter(
+        None, "observations of a rollout that make its descriptor, the last one always among them", symbol="K", none="all"
+    )
+    code_size: int = _parameter(10, "numbers that the encoder makes of an observation", symbol="dim F")
+    learning_rate: float = _parameter(1e-3, "of Adam", kind="number", least=0, above=True)
+    batch_size: int = _parameter(128, "observations per training step")
+    max_epochs: int = _parameter(100, "epochs of a training episode at most")
+    patience: int = _parameter(3, "epochs in a row with a rising validation error after which an episode ends")
+    validation_share: float = _parameter(
+        0.2, "share of the training set held back for validation", kind="number", least=0, above=True, most=0.9
+    )
+    kept_weights: str = _parameter(
+        "best",
+        "weights kept at the end of an episode: of its best epoch in validation or its last",
+        kind="choice",
+        choices=("best", "last"),
+    )
+    max_images_per_episode: int | None = _parameter(
+        None, "observations seen in a training episode at most", least=100, none="no limit"
+    )
+    center_observations: bool = _parameter(
+        False, "whether the autoencoder sees the difference to the mean observation of its training set", kind="flag"
+    )
+    scale_observations: bool = _parameter(
+        False, "whether that difference is divided by its standard deviation over the training set", kind="flag"
+    )
+    torch_threads: int | None = _parameter(
+        None, "threads of the autoencoder; a run repeats bit for bit with the same number", none="as many as workers"
+    )
+
+
+PRESETS: dict[str, dict[str, Any]] = {
+    "default": {"max_images_per_episode": 6000, "center_observations": True, "scale_observations": True},
+    "paper": {},
+    "published-code": {"chunk_size": 1000},
+}
+"""What a preset changes of the paper's values."""
+ABOUT_PRESETS = {
+    "default": "the paper's parameters with a bounded training episode on centred observations",
+    "paper": "the letter of the paper",
+    "published-code": "the letter of the paper with the chunk size of the authors' published code",
+}
+
+
+def allowed() -> dict[str, Allowed]:
+    """Every parameter's name, and what it may be."""
+    return {entry.name: entry.metadata["allowed"] for entry in fields(Parameters)}
+
+
+def make_parameters(preset: str, method_values: Mapping[str, Any], given: Mapping[str, Any]) -> Parameters:
+    """The paper's values, changed by the preset, then by the method, then by what the user gave."""
+    if preset not in PRESETS:
+        raise InvalidInputError(no_such("preset", preset, PRESETS))
+    known = allowed()
+    for name in given:
+        if name not in known:
+            raise InvalidInputError(no_such("parameter", name, known))
+    checked = {name: known[name].check(name, value) for name, value in given.items()}
+    return replace(Parameters(), **{**PRESETS[preset], **method_values, **checked})
+
+
+def no_such(what: str, given: object, known: Iterable[str]) -> str:
+    """One sentence that names the nearest right name."""
+    names = list(known)
+    near = difflib.get_close_matches(str(given), names, n=1, cutoff=0.5)
+    hint = f"did you mean {near[0]!r}? " if near else ""
+    return f"There is no {what} {given!r}; {hint}there are {', '.join(names)}."

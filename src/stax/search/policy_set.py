@@ -1,0 +1,147 @@
+"""A set of policies as aligned arrays, and a set that grows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from stax.tasks.task import Genomes, Rollouts
+
+ORIGINS = ("initial", "exploration", "bootstrap", "emitter")
+"""What made a policy; `PolicySet.origin` points into this."""
+INITIAL, EXPLORATION, BOOTSTRAP, EMITTER = range(len(ORIGINS))
+
+
+@dataclass(frozen=True, eq=False)
+class PolicySet:
+    """Evaluated policies: row i of every array is about the same one."""
+
+    id: NDArray[np.int64]
+    """(n,) the number of its evaluation, from 0."""
+    parent: NDArray[np.int64]
+    """(n,) id of the policy it was mutated from, -1 for none."""
+    born: NDArray[np.int64]
+    """(n,) the chunk of the run it was evaluated in, from 0."""
+    origin: NDArray[np.int64]
+    """(n,) index into `ORIGINS`."""
+    emitter: NDArray[np.int64]
+    """(n,) id of the emitter that made it, -1 for none."""
+    genome: Genomes
+    """(n, genome_size)"""
+    reward: NDArray[np.float64]
+    """(n,)"""
+    reward_area: NDArray[np.int64]
+    """(n,) -1 for none."""
+    steps: NDArray[np.int64]
+    """(n,)"""
+    ground_truth: NDArray[np.float64]
+    """(n, d); d is 0 for a task without such a descriptor."""
+    snapshots: NDArray[Any]
+    """(n, observation_samples, ...) what observations are drawn from."""
+    descriptor: NDArray[np.float64]
+    """(n, D) in the space that the search compares behaviours in; nan where nobody needs it."""
+    novelty: NDArray[np.float64]
+    """(n,) as last measured; nan before."""
+    surprise: NDArray[np.float64]
+    """(n,) as last measured; nan where not measured."""
+
+    @staticmethod
+    def newborn(
+        rollouts: Rollouts,
+        *,
+        first_id: int,
+        genome: Genomes,
+        parent: NDArray[np.int64],
+        born: int,
+        origin: int,
+        emitter: int,
+        descriptor_size: int,
+    ) -> PolicySet:
+        """Policies just evaluated, numbered from `first_id`; nothing is measured yet."""
+        count = len(genome)
+        ground_truth = np.empty((count, 0)) if rollouts.ground_truth is None else rollouts.ground_truth
+        return PolicySet(
+            id=np.arange(first_id, first_id + count),
+            parent=parent,
+            born=np.full(count, born),
+            origin=np.full(count, origin),
+            emitter=np.full(count, emitter),
+            genome=genome,
+            # Copies: whoever evaluates may use its arrays again.
+            reward=np.array(rollouts.reward, np.float64),
+            reward_area=np.array(rollouts.reward_area, np.int64),
+            steps=np.array(rollouts.steps, np.int64),
+            ground_truth=np.array(ground_truth, np.float64),
+            snapshots=np.array(rollouts.snapshots),
+            descriptor=np.full((count, descriptor_size), np.nan),
+            novelty=np.full(count, np.nan),
+            surprise=np.full(count, np.nan),
+        )
+
+    def __len__(self) -> int:
+        return len(self.id)
+
+    def columns(self) -> dict[str, NDArray[Any]]:
+        """The arrays by name."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    def rollouts(self) -> Rollouts:
+        """What the task said of them."""
+        ground_truth = self.ground_truth if self.ground_truth.shape[1] else None
+        return Rollouts(self.reward, self.reward_area, self.steps, self.snapshots, ground_truth)
+
+    def take(self, rows: ArrayLike | slice) -> PolicySet:
+        """The policies of these rows: indices, a mask, or a slice (which is a view)."""
+        index = rows if isinstance(rows, slice) else np.asarray(rows)
+        return PolicySet(**{name: column[index] for name, column in self.columns().items()})
+
+    @staticmethod
+    def concat(parts: Sequence[PolicySet]) -> PolicySet:
+        """All policies of the parts, in order, as copies."""
+        return PolicySet(**{name: np.concatenate([getattr(part, name) for part in parts]) for name in parts[0].columns()})
+
+    @staticmethod
+    def union(parts: Sequence[PolicySet]) -> PolicySet:
+        """The policies of the parts, each once however many parts hold it, ordered by id."""
+        joined = PolicySet.concat(parts)
+        return joined.take(np.unique(joined.id, return_index=True)[1])
+
+
+class GrowingSet:
+    """Policies one can append to at a cost that does not depend on how many there are already."""
+
+    def __init__(self, like: PolicySet) -> None:
+        """An empty set whose columns have the shapes and types of `like`."""
+        self._size = 0
+        self._columns = {name: np.empty((0, *column.shape[1:]), column.dtype) for name, column in like.columns().items()}
+
+    def __len__(self) -> int:
+        return self._size
+
+    @property
+    def policies(self) -> PolicySet:
+        """All of them, as views: writing to its columns changes this set. Good until the next `append` or `pop`."""
+        return PolicySet(**{name: column[: self._size] for name, column in self._columns.items()})
+
+    def append(self, policies: PolicySet) -> None:
+        size = self._size + len(policies)
+        for name, column in policies.columns().items():
+            kept = self._columns[name]
+            if size > len(kept):
+                grown = np.empty((max(size, 2 * len(kept), 64), *kept.shape[1:]), kept.dtype)
+                grown[: self._size] = kept[: self._size]
+                self._columns[name] = kept = grown
+            kept[self._size : size] = column
+        self._size = size
+
+    def pop(self, row: int) -> PolicySet:
+        """Takes one policy out; the last one moves to its place."""
+        policy = self.policies.take([row])
+        for column in self._columns.values():
+            column[row] = column[self._size - 1]
+        self._size -= 1
+        return policy

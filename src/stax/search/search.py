@@ -1,0 +1,445 @@
+"""A search: its state, and the conversation with whoever evaluates its policies."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stax.errors import InvalidInputError, check_whole
+from stax.representation.space import DescriptorSpace, GroundTruthSpace, StatesSpace
+from stax.search.emitter import Emitter, EmitterRecord
+from stax.search.grid import Coverage, Elites, Grid
+from stax.search.meta_scheduler import schedule
+from stax.search.methods import Method, find_method
+from stax.search.novelty import CandidateBuffer, References
+from stax.search.parameters import Parameters, make_parameters
+from stax.search.policy_set import GrowingSet, PolicySet
+from stax.search.record import Ledger, Stopwatch
+from stax.tasks.task import Genomes, Rollouts, Task
+
+Observer = Callable[["Search", str], None]
+"""Called with "phase" when a phase begins, "training" after a training episode and "chunk" after a chunk of the budget."""
+
+
+@dataclass(frozen=True)
+class RandomNumbers:
+    """One generator per role, all from the run's seed, so that no role's draws depend on another's."""
+
+    initial: np.random.Generator
+    mutation: np.random.Generator
+    archive: np.random.Generator
+    objective: np.random.Generator
+    parents: np.random.Generator
+    emitters: np.random.Generator
+
+
+class Search:
+    """One run of a method on a task, as a conversation: `ask` for genomes, evaluate them, `tell` the rollouts.
+
+    Make it with `stax.make_search`. Between two chunks, all that matters is in its attributes.
+    """
+
+    def __init__(
+        self,
+        task: Task,
+        method: Method,
+        parameters: Parameters,
+        *,
+        budget: int,
+        seed: int,
+        space: DescriptorSpace,
+        observer: Observer | None = None,
+    ) -> None:
+        self.task, self.method, self.parameters, self.space = task, method, parameters, space
+        self.budget, self.seed = budget, seed
+        self.bounds = parameters.genome_bounds or task.genome_bounds
+        self.random = RandomNumbers(*(np.random.default_rng(s) for s in _seeds(seed)[: len(fields(RandomNumbers))]))
+        self.stopwatch = Stopwatch("evaluation", "training", "encoding", "selection", "storage")
+        self._observer = observer
+        has_ground_truth = task.ground_truth_bounds is not None
+        self.grid = Grid(task.ground_truth_bounds, parameters.grid_cells) if task.ground_truth_bounds is not None else None
+        self._coverage = Coverage(self.grid) if self.grid else None
+        self.ledger = Ledger(budget, len(task.ground_truth_bounds or ()) if has_ground_truth else 0)
+        self.metrics: list[dict[str, Any]] = []
+        self.max_reward = [0.0] * len(task.reward_areas)
+        self.evaluations = 0
+        self.chunks = 0
+        self.phase = "initial population"
+
+        self.training_interval = 1
+        """TI: chunks of exploration from one training episode to the next."""
+        self.chunks_since_training = 0
+        """TI_C"""
+        self.emitters: list[Emitter] = []
+        """Q_Em"""
+        self.emitters_made = 0
+        self._retired: list[EmitterRecord] = []
+        self._ready = False
+
+        self._batch: Genomes | None = None
+        self._asking = schedule(self)
+        self._advance(None)
+
+    # Made when the first rollouts arrive, which show the shapes of their arrays.
+    population: PolicySet
+    """Gamma_g"""
+    offspring: PolicySet
+    """Gamma_g^m: of the last generation."""
+    novelty_archive: GrowingSet | Elites
+    """A_Nov; the grid of elites of MAP-Elites."""
+    reward_archive: GrowingSet
+    """A_Rew"""
+    candidates: CandidateBuffer
+    """Q_Cand_Em"""
+    references: References
+    around: PolicySet
+    """Population and offspring, each policy once."""
+
+    # The conversation
+
+    @property
+    def done(self) -> bool:
+        """Whether the budget is spent."""
+        return self._batch is None
+
+    def ask(self) -> Genomes:
+        """The next genomes to evaluate, (n, genome_size); the same ones until their rollouts are told."""
+        if self._batch is None:
+            raise InvalidInputError(f"The search is done: its budget of {self.budget} evaluations is spent.")
+        return self._batch.copy()
+
+    def tell(self, rollouts: Rollouts) -> None:
+        """The rollouts of the genomes asked for, in the same order."""
+        if self._batch is None:
+            raise InvalidInputError(f"The search is done: its budget of {self.budget} evaluations is spent.")
+        check_rollouts(rollouts, len(self._batch), self.task)
+        self._check_snapshots(rollouts)
+        self._advance(rollouts)
+
+    def _advance(self, rollouts: Rollouts | None) -> None:
+        with self.stopwatch.time("selection"):
+            try:
+                self._batch = next(self._asking) if rollouts is None else self._asking.send(rollouts)
+            except StopIteration:
+                if self.budget_left:
+                    raise RuntimeError("The search broke off with an error in an earlier tell and cannot go on.") from None
+                self._batch = None
+
+    def _check_snapshots(self, rollouts: Rollouts) -> None:
+        """Refuses snapshots that would not fit those already kept."""
+        known, given = (self.population if self._ready else None), np.asarray(rollouts.snapshots)
+        if known is not None and given.shape[1:] != known.snapshots.shape[1:]:
+            raise InvalidInputError(
+                f"Task {self.task.name!r} returned snapshots of shape {given.shape[1:]} a policy,"
+                f" but {known.snapshots.shape[1:]} before."
+            )
+
+    # What the algorithms are written with
+
+    @property
+    def budget_left(self) -> int:
+        return self.budget - self.evaluations
+
+    @property
+    def uses_surprise(self) -> bool:
+        return "surprise" in self.method.objectives
+
+    @property
+    def trains(self) -> bool:
+        return self.space.learned and self.method.training != "never"
+
+    def evaluate(
+        self, genomes: Genomes, parents: NDArray[np.int64], origin: int, emitter: int = -1
+    ) -> Generator[Genomes, Rollouts, PolicySet]:
+        """Has the genomes evaluated, as many as the budget allows."""
+        genomes = genomes[: self.budget_left]
+        rollouts = yield genomes
+        policies = PolicySet.newborn(
+            rollouts,
+            first_id=self.evaluations,
+            genome=genomes,
+            parent=parents[: len(genomes)],
+            born=self.chunks,
+            origin=origin,
+            emitter=emitter,
+            descriptor_size=self.space.size,
+        )
+        if not self._ready:
+            self._make_collections(policies)
+        self.evaluations += len(policies)
+        self.ledger.append(policies)
+        if self._coverage:
+            self._coverage.add(policies.ground_truth)
+        for area in range(len(self.max_reward)):
+            rewards = policies.reward[policies.reward_area == area]
+            self.max_reward[area] = max(self.max_reward[area], *rewards.tolist(), 0.0)
+        return policies
+
+    def _make_collections(self, like: PolicySet) -> None:
+        neighbors = self.parameters.novelty_neighbors
+        self.novelty_archive = GrowingSet(like)
+        if self.method.elites and self.grid:
+            self.novelty_archive = Elites(like, self.grid)
+        self.reward_archive = GrowingSet(like)
+        self.candidates = CandidateBuffer(like, neighbors)
+        self.references = References(neighbors, self.space.size)
+        self.population = self.offspring = self.around = like.take(slice(0, 0))
+        self._ready = True
+
+    def describe(self, policies: PolicySet, *, surprise: bool) -> None:
+        """Fills in the descriptors, and the surprise where asked for."""
+        with self.stopwatch.time("encoding"):
+            if surprise:
+                policies.descriptor[:], policies.surprise[:] = self.space.describe_with_surprise(policies.rollouts())
+            else:
+                policies.descriptor[:] = self.space.describe(policies.rollouts())
+
+    def measure_novelty(self, policies: PolicySet) -> None:
+        policies.novelty[:] = self.references.novelty(policies.id, policies.descriptor)
+
+    def surround(self) -> None:
+        """The population or the offspring have changed."""
+        self.around = PolicySet.union([self.population, self.offspring])
+        self.references.surround(self.around)
+
+    def found_rewards(self, policies: PolicySet) -> None:
+        """Rewarding policies become emitter candidates."""
+        if self.method.emitters:
+            self.candidates.append(policies.take(policies.reward > 0), self.reward_archive.policies)
+
+    def add_to_novelty_archive(self, policies: PolicySet) -> None:
+        self.novelty_archive.append(policies)
+        self.references.archive(policies)
+
+    def add_to_reward_archive(self, policies: PolicySet) -> None:
+        self.reward_archive.append(policies)
+        self.references.archive(policies)
+        self.candidates.rewarded(policies)
+
+    def retire(self, emitter: Emitter, ended_by: str) -> None:
+        """The emitter is discarded; what became of it stays known."""
+        self._retired.append(EmitterRecord.of(emitter, ended_by))
+
+    # The autoencoder
+
+    def train_autoencoder(self) -> None:
+        """One training episode on the archives, the population and the last offspring."""
+        newest = PolicySet.union([self.population, self.offspring])
+        archived = PolicySet.union([self.novelty_archive.policies, self.reward_archive.policies])
+        archived = archived.take(~np.isin(archived.id, newest.id))
+        with self.stopwatch.time("training"):
+            self.space.train(newest.rollouts(), archived.rollouts() if len(archived) else None)
+        self._notify("training")
+
+    def update_descriptors(self) -> None:
+        """Every descriptor that anyone holds, anew; a policy held by several is encoded once."""
+        near = PolicySet.union([self.population, self.offspring])
+        self.describe(near, surprise=self.uses_surprise)
+        held = self._held()
+        far = PolicySet.union(held)
+        far = far.take(~np.isin(far.id, near.id))
+        self.describe(far, surprise=False)
+        known = PolicySet.concat([near, far])
+        known = known.take(np.argsort(known.id))
+        for policies in held:
+            policies.descriptor[:] = known.descriptor[np.searchsorted(known.id, policies.id)]
+        for policies in (self.population, self.offspring):
+            policies.surprise[:] = known.surprise[np.searchsorted(known.id, policies.id)]
+
+        self.references = References(self.parameters.novelty_neighbors, self.space.size)
+        self.references.archive(self.novelty_archive.policies)
+        self.references.archive(self.reward_archive.policies)
+        self.surround()
+        self.candidates.remeasure(self.reward_archive.policies)
+        for emitter in self.emitters:
+            self.measure_novelty(emitter.ancestor)
+            self.measure_novelty(emitter.most_novel)
+
+    def _held(self) -> list[PolicySet]:
+        """Every set that holds descriptors, as views."""
+        held = [self.population, self.offspring, self.novelty_archive.policies, self.reward_archive.policies]
+        held.append(self.candidates.policies)
+        for emitter in self.emitters:
+            held += [emitter.ancestor, emitter.most_novel, emitter.novelty_candidates.policies]
+        return held
+
+    # What others may know
+
+    def enter_phase(self, phase: str) -> None:
+        self.phase = phase
+        self._notify("phase")
+
+    def end_chunk(self) -> None:
+        """A chunk of the budget is done: one row of metrics."""
+        episode = getattr(self.space, "last_episode", None)
+        self.metrics.append(
+            {
+                "evaluations": self.evaluations,
+                "phase": "exploitation" if self.phase in ("bootstrap", "emitters") else "exploration",
+                "coverage": self.coverage,
+                "novelty_archive_size": len(self.novelty_archive),
+                "reward_archive_size": len(self.reward_archive),
+                "emitter_candidates": len(self.candidates),
+                "emitters": len(self.emitters),
+                **{f"max_reward_{area}": reward for area, reward in enumerate(self.max_reward)},
+                "training_episodes": self.training_episodes,
+                "training_error": episode.training_error if episode else None,
+                "validation_error": episode.validation_error if episode else None,
+                **{f"seconds_{activity}": seconds for activity, seconds in self.stopwatch.seconds.items()},
+            }
+        )
+        self.chunks += 1
+        self._notify("chunk")
+
+    def _notify(self, event: str) -> None:
+        if self._observer:
+            self._observer(self, event)
+
+    @property
+    def coverage(self) -> float | None:
+        """The share of the grid's cells that a policy ended in; None for a task without a ground-truth descriptor."""
+        return self._coverage.share if self._coverage else None
+
+    @property
+    def training_episodes(self) -> int:
+        return getattr(self.space, "episodes", 0)
+
+    def emitter_records(self) -> list[EmitterRecord]:
+        """What became of every emitter ever made, in that order."""
+        records = self._retired + [EmitterRecord.of(emitter) for emitter in self.emitters]
+        return sorted(records, key=lambda record: record.id)
+
+
+def _seeds(seed: int) -> Sequence[np.random.SeedSequence]:
+    """A seed per role: those of `RandomNumbers`, then the descriptor space's."""
+    return np.random.SeedSequence(seed).spawn(len(fields(RandomNumbers)) + 1)
+
+
+def check_rollouts(rollouts: Rollouts, count: int, task: Task) -> None:
+    """Refuses what a task or a user's own evaluation must not return."""
+    if not isinstance(rollouts, Rollouts):
+        raise InvalidInputError(f"tell takes stax.Rollouts, not {type(rollouts).__name__}.")
+    if len(rollouts) != count:
+        raise InvalidInputError(f"{count} genomes were asked for, but {len(rollouts)} rollouts came back.")
+    for name in ("reward", "reward_area", "steps"):
+        column = np.asarray(getattr(rollouts, name))
+        if column.ndim != 1 or column.dtype.kind not in ("fiu" if name == "reward" else "iu"):
+            kind = "numbers" if name == "reward" else "whole numbers"
+            raise InvalidInputError(
+                f"Task {task.name!r} must return {name} as a 1-D array of {kind}, not of shape {column.shape} and dtype {column.dtype}."
+            )
+    reward = np.asarray(rollouts.reward)
+    wrong = np.flatnonzero(~np.isfinite(reward))
+    if len(wrong):
+        raise InvalidInputError(
+            f"Task {task.name!r} returned a reward of {reward[wrong[0]]} for policy {wrong[0]} of {count}; rewards must be finite."
+        )
+    area = np.asarray(rollouts.reward_area)
+    wrong = np.flatnonzero((area < -1) | (area >= len(task.reward_areas)))
+    if len(wrong):
+        raise InvalidInputError(
+            f"Task {task.name!r} returned reward area {area[wrong[0]]} for policy {wrong[0]} of {count};"
+            f" it has the areas 0 to {len(task.reward_areas) - 1}, and -1 stands for none."
+        )
+    snapshots = np.shape(rollouts.snapshots)
+    if snapshots[:2] != (count, task.observation_samples):
+        raise InvalidInputError(
+            f"Task {task.name!r} must return snapshots whose shape begins with {(count, task.observation_samples)}"
+            f" (policies, observation samples), not {snapshots}."
+        )
+    if task.ground_truth_bounds is None:
+        if rollouts.ground_truth is not None:
+            raise InvalidInputError(f"Task {task.name!r} has no ground-truth bounds, but its rollouts have a ground_truth.")
+        return
+    if rollouts.ground_truth is None:
+        raise InvalidInputError(f"Task {task.name!r} has ground-truth bounds, but its rollouts have no ground_truth.")
+    shape, ground_truth = (count, len(task.ground_truth_bounds)), np.asarray(rollouts.ground_truth)
+    if ground_truth.shape != shape or not np.isfinite(ground_truth).all():
+        raise InvalidInputError(
+            f"Task {task.name!r} must return a ground_truth of shape {shape} with finite numbers,"
+            f" not of shape {ground_truth.shape}{' with nan or infinity in it' if ground_truth.shape == shape else ''}."
+        )
+
+
+def make_search(
+    algo: str,
+    task: Task,
+    *,
+    budget: int,
+    seed: int = 0,
+    preset: str = "default",
+    device: str = "auto",
+    observer: Observer | None = None,
+    **parameters: Any,
+) -> Search:
+    """A search by the name of its method; parameters as keywords, see `stax algos`.
+
+    ```python
+    search = stax.make_search("stax", task, budget=20_000, seed=0)
+    while not search.done:
+        search.tell(task.evaluate(search.ask()))
+    ```
+    """
+    method = find_method(algo)
+    resolved = make_parameters(preset, method.parameters, parameters)
+    budget = check_whole("budget", budget, 1)
+    seed = check_whole("seed", seed, 0)
+    if budget < resolved.population_size:
+        raise InvalidInputError(
+            f"budget must be at least one population of {resolved.population_size} evaluations, not {budget}."
+        )
+    samples = resolved.descriptor_samples or task.observation_samples
+    if samples > task.observation_samples:
+        raise InvalidInputError(
+            f"Parameter descriptor_samples must be at most {task.observation_samples}, the observations that task"
+            f" {task.name!r} keeps of a rollout, not {samples}."
+        )
+    resolved = replace(resolved, descriptor_samples=samples, genome_bounds=resolved.genome_bounds or task.genome_bounds)
+    if "surprise" in method.objectives and resolved.descriptor != "learned":
+        raise InvalidInputError(
+            f"Parameter descriptor must be 'learned' for {algo}, whose selection needs surprise, not {resolved.descriptor!r}."
+        )
+    if method.elites and resolved.emitters:
+        raise InvalidInputError(
+            f"Parameter emitters must be false for {algo}, which has no population to explore with, not True."
+        )
+    if resolved.emitters is not None:
+        method = replace(method, emitters=resolved.emitters)
+    if method.elites and task.ground_truth_bounds is None:
+        raise InvalidInputError(f"Task {task.name!r} has no ground-truth descriptor, which the grid of {algo} needs.")
+    space = _make_space(task, method, resolved, _seeds(seed)[-1], device)
+    return Search(task, method, resolved, budget=budget, seed=seed, space=space, observer=observer)
+
+
+def _make_space(
+    task: Task, method: Method, parameters: Parameters, seed: np.random.SeedSequence, device: str
+) -> DescriptorSpace:
+    samples = parameters.descriptor_samples or task.observation_samples
+    if parameters.descriptor == "ground-truth":
+        return GroundTruthSpace(task)
+    if parameters.descriptor == "states":
+        return StatesSpace(task, samples)
+    # Here, because torch takes seconds to import and half of the methods do without.
+    from stax.representation.learned import LearnedSpace
+
+    return LearnedSpace(
+        task=task,
+        samples=samples,
+        code_size=parameters.code_size,
+        learning_rate=parameters.learning_rate,
+        batch_size=parameters.batch_size,
+        max_epochs=parameters.max_epochs,
+        max_images_per_episode=parameters.max_images_per_episode,
+        center_observations=parameters.center_observations,
+        scale_observations=parameters.scale_observations,
+        validation_share=parameters.validation_share,
+        patience=parameters.patience,
+        keep="last" if parameters.kept_weights == "last" else "best",
+        reset=method.training == "reset",
+        seed=seed,
+        device=device,
+    )

@@ -1,0 +1,167 @@
+"""Runs a study: many searches side by side, each on one core, their courses kept in one small table.
+
+    python studies/run.py ground-truth              # every run of the study that its table does not hold yet
+    python studies/run.py learned --processes 4
+
+A study can be stopped and called again. `studies/show.py` makes tables and plots of the results.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import multiprocessing
+import sys
+import time
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+RESULTS = Path(__file__).parent / "results"
+TASKS = ("redundant-arm", "hard-maze", "curling")
+CURVE_POINTS = 50
+"""Rows of a run in the table, evenly spread over its budget."""
+COLUMNS = (
+    *("task", "label", "seed", "budget", "evaluations", "coverage", "max_reward", "novelty_archive", "reward_archive"),
+    *("training_episodes", "images_seen", "validation_error", "seconds", "seconds_training", "seconds_encoding"),
+)
+
+
+@dataclass(frozen=True)
+class Run:
+    """One search of a study."""
+
+    task: str
+    label: str
+    """What it is called in tables."""
+    algo: str
+    seed: int
+    budget: int
+    preset: str = "default"
+    parameters: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def key(self) -> tuple[str, str, str, str]:
+        return self.task, self.label, str(self.seed), str(self.budget)
+
+
+def _methods(algos: tuple[str, ...], budget: int, seeds: int) -> Iterator[Run]:
+    for seed in range(seeds):
+        for task in TASKS:
+            for algo in algos:
+                yield Run(task, algo, algo, seed, budget)
+
+
+def _ceiling() -> Iterator[Run]:
+    """Exploration alone, in learned spaces and in that of the true states."""
+    explore = {"emitters": False}
+    for seed in range(2):
+        for task in TASKS:
+            yield Run(task, "true states", "ns", seed, 20_000, parameters={"descriptor": "states"})
+            yield Run(task, "stax, exploration only", "stax", seed, 20_000, parameters=explore)
+            yield Run(task, "stax-nt, exploration only", "stax-nt", seed, 20_000, parameters=explore)
+
+
+def _training() -> Iterator[Run]:
+    """The bounded training episode against the letter of the paper."""
+    for seed in range(2):
+        yield Run("redundant-arm", "default", "stax", seed, 4_000)
+        yield Run("redundant-arm", "paper", "stax", seed, 4_000, preset="paper")
+
+
+STUDIES = {
+    "ground-truth": lambda: _methods(("ns", "serene", "map-elites", "moo-nr"), 100_000, 3),
+    "learned": lambda: _methods(("taxons", "stax", "stax-nt"), 20_000, 2),
+    "ceiling": _ceiling,
+    "training": _training,
+}
+
+
+def search(run: Run) -> list[dict[str, Any]]:
+    """Does the run and returns its course."""
+    import stax
+
+    began = time.perf_counter()
+    wanted = [run.budget * point // CURVE_POINTS for point in range(1, CURVE_POINTS + 1)]
+    rows: list[dict[str, Any]] = []
+    images = [0]
+
+    def observer(state: Any, event: str) -> None:
+        if event == "training":
+            images[0] += state.space.last_episode.images_seen
+        if event != "chunk" or state.evaluations < wanted[len(rows)]:
+            return
+        seconds = state.stopwatch.seconds
+        row = {
+            "task": run.task,
+            "label": run.label,
+            "seed": run.seed,
+            "budget": run.budget,
+            "evaluations": state.evaluations,
+            "coverage": round(state.coverage, 4),
+            "max_reward": json.dumps([round(reward, 4) for reward in state.max_reward]),
+            "novelty_archive": len(state.novelty_archive),
+            "reward_archive": len(state.reward_archive),
+            "training_episodes": state.training_episodes,
+            "images_seen": images[0],
+            "validation_error": state.metrics[-1]["validation_error"],
+            "seconds": round(time.perf_counter() - began, 1),
+            "seconds_training": round(seconds["training"], 1),
+            "seconds_encoding": round(seconds["encoding"], 1),
+        }
+        rows.append(row)
+        while len(rows) < CURVE_POINTS and wanted[len(rows)] <= state.evaluations:
+            rows.append({**row})
+
+    stax.run(
+        run.task,
+        algo=run.algo,
+        budget=run.budget,
+        seed=run.seed,
+        preset=run.preset,
+        workers=1,
+        device="cpu",
+        observer=observer,
+        **run.parameters,
+    )
+    # A chunk may have leapt over several wanted points; the table needs each only once.
+    return list({row["evaluations"]: row for row in rows}.values())
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("study", choices=STUDIES)
+    parser.add_argument("--processes", type=int, default=2, help="searches at a time (default 2)")
+    parser.add_argument("--out", type=Path, help="the table (default studies/results/STUDY.csv)")
+    options = parser.parse_args()
+    table = options.out or RESULTS / f"{options.study}.csv"
+    done: set[tuple[str, ...]] = set()
+    if table.exists():
+        with table.open(newline="") as file:
+            done = {(row["task"], row["label"], row["seed"], row["budget"]) for row in csv.DictReader(file)}
+    else:
+        table.parent.mkdir(parents=True, exist_ok=True)
+        with table.open("w", newline="") as file:
+            csv.DictWriter(file, COLUMNS).writeheader()
+    missing = [run for run in STUDIES[options.study]() if run.key not in done]
+    print(f"{options.study}: {len(missing)} runs to do, {len(done)} done before", file=sys.stderr)
+    with ProcessPoolExecutor(options.processes, mp_context=multiprocessing.get_context("spawn")) as pool:
+        running = {pool.submit(search, run): run for run in missing}
+        for future in as_completed(running):
+            rows, run = future.result(), running[future]
+            with table.open("a", newline="") as file:
+                csv.DictWriter(file, COLUMNS).writerows(rows)
+            last = rows[-1]
+            print(
+                f"{run.task:<14} {run.label:<26} seed {run.seed}: coverage {last['coverage']:.3f}, rewards {last['max_reward']},"
+                f" {last['seconds']:.0f} s",
+                file=sys.stderr,
+                flush=True,
+            )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,190 @@
+"""Makes tables and plots of the studies' results, and puts the tables into studies/README.md.
+
+python studies/show.py
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+RESULTS = Path(__file__).parent / "results"
+PAGE = Path(__file__).parent / "README.md"
+TASKS = {"curling": "Curling", "hard-maze": "HardMaze", "redundant-arm": "Redundant Arm"}
+COLORS = {
+    "ns": "#0072B2",
+    "serene": "#D55E00",
+    "map-elites": "#009E73",
+    "moo-nr": "#999999",
+    "stax": "#CC79A7",
+    "taxons": "#E69F00",
+    "stax-nt": "#56B4E9",
+    "true states": "#0072B2",
+    "stax, exploration only": "#CC79A7",
+    "stax-nt, exploration only": "#56B4E9",
+    "default": "#CC79A7",
+    "paper": "#0072B2",
+}
+GROUND_TRUTH = ("ns", "serene", "map-elites", "moo-nr", "true states")
+"""Drawn dashed, as in the paper."""
+HIGH_REWARD = 0.8
+
+Rows = list[dict[str, Any]]
+Runs = dict[tuple[str, str, int], Rows]
+
+
+def load(study: str) -> Runs:
+    """The rows of each run, by task, label and seed."""
+    runs: Runs = {}
+    with (RESULTS / f"{study}.csv").open(newline="") as file:
+        for row in csv.DictReader(file):
+            rewards = json.loads(row["max_reward"])
+            parsed = {
+                "evaluations": int(row["evaluations"]),
+                "coverage": 100 * float(row["coverage"]),
+                "rewards": rewards,
+                "reward": float(np.mean(rewards)),
+                "images_seen": int(row["images_seen"]),
+                "episodes": int(row["training_episodes"]),
+                "seconds": float(row["seconds"]),
+                "seconds_training": float(row["seconds_training"]),
+            }
+            runs.setdefault((row["task"], row["label"], int(row["seed"])), []).append(parsed)
+    return runs
+
+
+def labels_of(runs: Runs) -> list[str]:
+    return list(dict.fromkeys(label for _, label, _ in sorted(runs, key=lambda run: list(COLORS).index(run[1]))))
+
+
+def seeds_of(runs: Runs, task: str, label: str) -> list[Rows]:
+    return [rows for (of_task, of_label, _), rows in sorted(runs.items()) if (of_task, of_label) == (task, label)]
+
+
+def mean_and_range(values: list[float], form: str = ".1f") -> str:
+    """The mean, and the lowest and highest in brackets."""
+    if not values:
+        return ""
+    return f"{np.mean(values):{form}} ({min(values):{form}} to {max(values):{form}})"
+
+
+def markdown(header: list[str], lines: list[list[str]]) -> str:
+    rows = [header, ["---"] * len(header), *lines]
+    return "\n".join("| " + " | ".join(row) + " |" for row in rows)
+
+
+def coverage_table(runs: Runs) -> str:
+    lines = []
+    for label in labels_of(runs):
+        cells = [mean_and_range([rows[-1]["coverage"] for rows in seeds_of(runs, task, label)]) for task in TASKS]
+        lines.append([label, *cells])
+    return markdown(["coverage, %", *TASKS.values()], lines)
+
+
+def reward_table(runs: Runs) -> str:
+    """Best reward per area, mean over seeds, and when every area had a high one."""
+    lines = []
+    for label in labels_of(runs):
+        cells = []
+        for task in TASKS:
+            seeds = seeds_of(runs, task, label)
+            best = np.mean([rows[-1]["rewards"] for rows in seeds], axis=0)
+            when = [first_high(rows) for rows in seeds]
+            reached = [evaluations for evaluations in when if evaluations is not None]
+            soon = f"{np.median(reached):,.0f}" if len(reached) == len(when) else f"{len(reached)} of {len(when)} runs"
+            cells.append(f"{', '.join(f'{reward:.2f}' for reward in best)}; {soon}")
+        lines.append([label, *cells])
+    return markdown([f"best reward per area; evaluations until all reach {HIGH_REWARD}", *TASKS.values()], lines)
+
+
+def first_high(rows: Rows) -> int | None:
+    for row in rows:
+        if min(row["rewards"]) >= HIGH_REWARD:
+            return int(row["evaluations"])
+    return None
+
+
+def ceiling_table(runs: Runs) -> str:
+    """Coverage of exploration in a learned space as a share of that in the space of true states, seed by seed."""
+    lines = []
+    for label in labels_of(runs):
+        cells = []
+        for task in TASKS:
+            own = [rows[-1]["coverage"] for rows in seeds_of(runs, task, label)]
+            most = [rows[-1]["coverage"] for rows in seeds_of(runs, task, "true states")]
+            cells.append(f"{', '.join(f'{value:.1f}' for value in own)}: {np.mean(own) / np.mean(most):.2f}")
+        images = [rows[-1]["images_seen"] for (_, of_label, _), rows in runs.items() if of_label == label]
+        lines.append([label, *cells, f"{np.mean(images):,.0f}"])
+    return markdown(["coverage of each seed, %: share of the ceiling", *TASKS.values(), "images trained on in a run"], lines)
+
+
+def training_table(runs: Runs) -> str:
+    lines = []
+    for label in labels_of(runs):
+        task = next(task for task, of_label, _ in runs if of_label == label)
+        last = [rows[-1] for rows in seeds_of(runs, task, label)]
+        lines.append(
+            [
+                label,
+                mean_and_range([row["coverage"] for row in last]),
+                f"{np.mean([row['images_seen'] for row in last]):,.0f}",
+                f"{np.mean([row['seconds_training'] for row in last]):,.0f}",
+                f"{np.mean([row['seconds'] for row in last]):,.0f}",
+            ]
+        )
+    header = ["training", "coverage, %", "images trained on", "seconds of training", "seconds of the whole run"]
+    return markdown(header, lines)
+
+
+def draw(study: str, runs: Runs, what: str, axis: str) -> None:
+    """The course of one measure: the mean over seeds as a line, their range as a band."""
+    tasks = [task for task in TASKS if any(task == of_task for of_task, _, _ in runs)]
+    figure = Figure(figsize=(4.2 * len(tasks), 3.4), layout="constrained")
+    axes: list[Axes] = list(np.ravel(figure.subplots(1, len(tasks), sharey=True)))
+    for place, task in zip(axes, tasks, strict=True):
+        for label in labels_of(runs):
+            seeds = seeds_of(runs, task, label)
+            if not seeds:
+                continue
+            at = np.linspace(0, seeds[0][-1]["evaluations"], 60)[1:]
+            curves = [np.interp(at, [r["evaluations"] for r in rows], [r[what] for r in rows]) for rows in seeds]
+            style = "--" if label in GROUND_TRUTH else "-"
+            place.plot(at, np.mean(curves, axis=0), style, color=COLORS[label], label=label)
+            place.fill_between(at, np.min(curves, axis=0), np.max(curves, axis=0), color=COLORS[label], alpha=0.15, lw=0)
+        place.set_title(TASKS[task])
+        place.set_xlabel("evaluations")
+        place.grid(alpha=0.3)
+        place.xaxis.set_major_formatter(lambda value, _: f"{value / 1000:g}k")
+    axes[0].set_ylabel(axis)
+    axes[-1].legend(fontsize=8)
+    figure.savefig(RESULTS / f"{study}-{what}.png", dpi=110)
+
+
+def main() -> None:
+    tables: dict[str, Callable[[Runs], str]] = {
+        "ground-truth": lambda runs: coverage_table(runs) + "\n\n" + reward_table(runs),
+        "learned": lambda runs: coverage_table(runs) + "\n\n" + reward_table(runs),
+        "ceiling": ceiling_table,
+        "training": training_table,
+    }
+    page = PAGE.read_text()
+    for study, table in tables.items():
+        runs = load(study)
+        draw(study, runs, "coverage", "coverage, %")
+        if study in ("ground-truth", "learned"):
+            draw(study, runs, "reward", "best reward, mean over areas")
+        start, end = f"<!-- {study} -->\n", f"<!-- end of {study} -->"
+        before, rest = page.split(start)
+        page = before + start + table(runs) + "\n" + rest[rest.index(end) :]
+    PAGE.write_text(page)
+
+
+if __name__ == "__main__":
+    main()

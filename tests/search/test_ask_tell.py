@@ -1,0 +1,212 @@
+"""The conversation: ask for genomes, tell their rollouts."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from tiny_task import METHODS, NoTruthTask, TinyTask, finish, one_torch_thread, quick_search
+
+from stax import InvalidInputError, Rollouts
+
+
+def test_asking_twice_gives_the_same_batch():
+    search = quick_search("serene", budget=200)
+    while not search.done:
+        first = search.ask()
+        np.testing.assert_array_equal(search.ask(), first)
+        kept = first.copy()
+        first[:] = 99  # whose array it is does not matter
+        np.testing.assert_array_equal(search.ask(), kept)
+        search.tell(search.task.evaluate(kept))
+
+
+def broken(rollouts: Rollouts, **columns) -> Rollouts:
+    return replace(rollouts, **columns)
+
+
+def with_value(array: np.ndarray, row: int, value) -> np.ndarray:
+    changed = array.copy()
+    changed[row] = value
+    return changed
+
+
+REFUSED = {
+    "too few": (lambda r: r.take(slice(1, None)), "{n} genomes were asked for, but {less} rollouts came back."),
+    "too many": (lambda r: Rollouts.concat([r, r]), "{n} genomes were asked for, but {twice} rollouts came back."),
+    "no rollouts": (lambda r: r.reward, "tell takes stax.Rollouts, not ndarray."),
+    "reward is not a number": (
+        lambda r: broken(r, reward=with_value(r.reward, 3, np.nan)),
+        "Task 'tiny' returned a reward of nan for policy 3 of {n}; rewards must be finite.",
+    ),
+    "reward is infinite": (
+        lambda r: broken(r, reward=with_value(r.reward, 2, np.inf)),
+        "Task 'tiny' returned a reward of inf for policy 2 of {n}; rewards must be finite.",
+    ),
+    "reward in columns": (
+        lambda r: broken(r, reward=r.reward[:, None]),
+        "Task 'tiny' must return reward as a 1-D array of numbers, not of shape ({n}, 1) and dtype float64.",
+    ),
+    "area too high": (
+        lambda r: broken(r, reward_area=with_value(r.reward_area, 1, 2)),
+        "Task 'tiny' returned reward area 2 for policy 1 of {n}; it has the areas 0 to 1, and -1 stands for none.",
+    ),
+    "area too low": (
+        lambda r: broken(r, reward_area=with_value(r.reward_area, 0, -2)),
+        "Task 'tiny' returned reward area -2 for policy 0 of {n};",
+    ),
+    "area not whole": (
+        lambda r: broken(r, reward_area=r.reward_area + 0.5),
+        "Task 'tiny' must return reward_area as a 1-D array of whole numbers, not of shape ({n},) and dtype float64.",
+    ),
+    "no ground truth": (
+        lambda r: broken(r, ground_truth=None),
+        "Task 'tiny' has ground-truth bounds, but its rollouts have no ground_truth.",
+    ),
+    "ground truth of another width": (
+        lambda r: broken(r, ground_truth=r.ground_truth[:, :1]),
+        "must return a ground_truth of shape ({n}, 2) with finite numbers, not of shape ({n}, 1).",
+    ),
+    "ground truth is not a number": (
+        lambda r: broken(r, ground_truth=r.ground_truth * np.nan),
+        "not of shape ({n}, 2) with nan or infinity in it.",
+    ),
+    "too few observations": (
+        lambda r: broken(r, snapshots=r.snapshots[:, 1:]),
+        "must return snapshots whose shape begins with ({n}, 3) (policies, observation samples), not ({n}, 2, 4).",
+    ),
+}
+
+
+@pytest.mark.parametrize("algo", ["stax", "ns"])
+@pytest.mark.parametrize("wrong", REFUSED)
+@one_torch_thread()
+def test_a_refused_tell_leaves_the_search_as_it_was(algo, wrong):
+    spoil, sentence = REFUSED[wrong]
+    search, undisturbed = quick_search(algo, budget=130), quick_search(algo, budget=130)
+    finish(undisturbed)
+    tried = 0
+    while not search.done:
+        genomes = search.ask()
+        rollouts = search.task.evaluate(genomes)
+        if len(genomes) > 4 and tried < 3:
+            words = sentence.format(n=len(genomes), less=len(genomes) - 1, twice=2 * len(genomes))
+            with pytest.raises(InvalidInputError, match=re.escape(words)):
+                search.tell(spoil(rollouts))
+            assert not search.done
+            np.testing.assert_array_equal(search.ask(), genomes)
+            tried += 1
+        search.tell(rollouts)
+    assert tried == 3
+    np.testing.assert_array_equal(search.ledger.columns()["reward"], undisturbed.ledger.columns()["reward"])
+    np.testing.assert_array_equal(search.novelty_archive.policies.genome, undisturbed.novelty_archive.policies.genome)
+
+
+def test_snapshots_must_stay_of_one_shape():
+    search = quick_search("ns")
+    search.tell(search.task.evaluate(search.ask()))
+    rollouts = search.task.evaluate(search.ask())
+    with pytest.raises(InvalidInputError, match=re.escape("returned snapshots of shape (3, 1) a policy, but (3, 4) before.")):
+        search.tell(broken(rollouts, snapshots=rollouts.snapshots[:, :, :1]))
+    search.tell(rollouts)
+
+
+def test_a_search_that_is_done_says_so():
+    search = quick_search("ns", budget=50)
+    rollouts = search.task.evaluate(search.ask())
+    finish(search)
+    sentence = re.escape("The search is done: its budget of 50 evaluations is spent.")
+    with pytest.raises(InvalidInputError, match=sentence):
+        search.tell(rollouts)
+    with pytest.raises(InvalidInputError, match=sentence):
+        search.ask()
+    assert search.evaluations == 50
+
+
+@pytest.mark.parametrize("algo", ["stax", "stax-single", "taxons"])
+def test_a_task_without_ground_truth(algo):
+    search = quick_search(algo, NoTruthTask(), budget=400, chunk_size=60)
+    finish(search)
+    assert search.coverage is None
+    assert search.ledger.columns()["ground_truth"].shape == (400, 0)
+    assert search.training_episodes >= 2
+    assert len(search.novelty_archive) > 0
+    assert max(search.max_reward) > 0
+    # It makes no difference to the search.
+    other = quick_search(algo, TinyTask(), budget=400, chunk_size=60)
+    finish(other)
+    np.testing.assert_array_equal(search.ledger.columns()["reward"], other.ledger.columns()["reward"])
+
+
+def test_ground_truth_that_the_task_did_not_announce():
+    search = quick_search("stax", NoTruthTask())
+    with pytest.raises(InvalidInputError, match="has no ground-truth bounds, but its rollouts have a ground_truth"):
+        search.tell(TinyTask().evaluate(search.ask()))
+    search.tell(search.task.evaluate(search.ask()))
+
+
+@pytest.mark.parametrize("algo", METHODS)
+@one_torch_thread()
+def test_whoever_evaluates_may_use_its_arrays_again(algo):
+    """A robot's driver may return the same arrays every time."""
+    search, undisturbed = quick_search(algo, budget=150), quick_search(algo, budget=150)
+    finish(undisturbed)
+    while not search.done:
+        rollouts = search.task.evaluate(search.ask())
+        search.tell(rollouts)
+        for name in ("reward", "reward_area", "steps", "snapshots", "ground_truth"):
+            getattr(rollouts, name)[:] = 0
+    for name, column in undisturbed.ledger.columns().items():
+        np.testing.assert_array_equal(search.ledger.columns()[name], column, err_msg=name)
+    kept = undisturbed.novelty_archive.policies
+    np.testing.assert_array_equal(search.novelty_archive.policies.descriptor, kept.descriptor)
+
+
+class FailingTask(TinyTask):
+    """Cannot draw its observations every time."""
+
+    calls = 0
+
+    def observe(self, rollouts):
+        self.calls += 1
+        if self.calls == 4:
+            raise OSError("the camera is gone")
+        return rollouts.snapshots
+
+
+def test_a_search_that_broke_off_does_not_pretend_to_be_done():
+    search = quick_search("stax", FailingTask())
+    with pytest.raises(OSError, match="camera"):
+        finish(search)
+    spent = search.evaluations
+    assert spent < search.budget
+    assert not search.done
+    with pytest.raises(RuntimeError, match="broke off with an error in an earlier tell"):
+        search.tell(search.task.evaluate(search.ask()))
+    assert not search.done
+
+
+def test_rollouts_given_as_lists():
+    search = quick_search("ns")
+    made = search.task.evaluate(search.ask())
+    search.tell(
+        Rollouts(
+            made.reward.tolist(), made.reward_area.tolist(), made.steps.tolist(), made.snapshots, made.ground_truth.tolist()
+        )
+    )
+    assert search.evaluations == 12
+
+
+def test_the_observer_hears_of_phases_training_and_chunks():
+    events = []
+    search = quick_search(
+        "stax", budget=200, chunk_size=24, observer=lambda search, event: events.append((event, search.phase))
+    )
+    finish(search)
+    assert events[:2] == [("phase", "initial population"), ("chunk", "initial population")]
+    assert events[2:6] == [("phase", "exploration"), ("phase", "training"), ("training", "training"), ("chunk", "training")]
+    assert events[6:9] == [("phase", "bootstrap"), ("phase", "emitters"), ("chunk", "emitters")]
+    assert events.count(("training", "training")) == search.training_episodes
+    assert sum(event == "chunk" for event, _ in events) == search.chunks == len(search.metrics)

@@ -1,0 +1,101 @@
+"""A run repeats bit for bit."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from tiny_task import METHODS, TinyTask, finish, one_torch_thread, quick_search
+
+import stax
+
+
+def outcome(search) -> dict[str, np.ndarray]:
+    """Everything a run leaves but seconds."""
+    arrays = {f"ledger {name}": column for name, column in search.ledger.columns().items()}
+    for name in ("novelty_archive", "reward_archive"):
+        arrays |= {f"{name} {column}": values for column, values in getattr(search, name).policies.columns().items()}
+    for name in search.metrics[0]:
+        if not name.startswith("seconds"):
+            arrays[f"metrics {name}"] = np.array([row[name] for row in search.metrics])
+    arrays["emitters"] = np.array([str(record) for record in search.emitter_records()])
+    return arrays
+
+
+def same(first: dict[str, np.ndarray], second: dict[str, np.ndarray]) -> None:
+    assert first.keys() == second.keys()
+    for name, array in first.items():
+        assert array.dtype == second[name].dtype, name
+        np.testing.assert_array_equal(array, second[name], err_msg=name)
+
+
+@pytest.mark.parametrize("algo", METHODS)
+@one_torch_thread()
+def test_the_same_seed_gives_the_same_bits_and_another_seed_others(algo):
+    searches = [quick_search(algo, budget=400, chunk_size=60, seed=seed) for seed in (5, 5, 6)]
+    first, again, other = ([], [], [])
+    # Two of them at the same time, so that they could disturb each other; torch's own numbers move on meanwhile.
+    while not all(search.done for search in searches):
+        torch.rand(3)
+        np.random.default_rng().random()
+        for search, asked in zip(searches, (first, again, other), strict=True):
+            if not search.done:
+                asked.append(search.ask())
+                search.tell(search.task.evaluate(asked[-1]))
+    same(outcome(searches[0]), outcome(searches[1]))
+    np.testing.assert_array_equal(np.concatenate(first), np.concatenate(again))
+    assert not {tuple(row) for row in np.concatenate(first)} & {tuple(row) for row in np.concatenate(other)}
+
+
+def test_a_search_does_not_touch_the_random_numbers_of_others():
+    torch.manual_seed(1)
+    before = torch.random.get_rng_state()
+    finish(quick_search("stax", budget=150, chunk_size=20))
+    assert torch.equal(torch.random.get_rng_state(), before)
+
+
+def test_the_observer_changes_nothing():
+    quiet, watched = quick_search("stax", budget=200), quick_search("stax", budget=200, observer=lambda search, event: None)
+    finish(quiet)
+    finish(watched)
+    same(outcome(quiet), outcome(watched))
+
+
+def test_the_length_of_a_run_does_not_change_its_beginning():
+    short, long = quick_search("stax", budget=150, chunk_size=30), quick_search("stax", budget=300, chunk_size=30)
+    finish(short)
+    finish(long)
+    for name in ("reward", "ground_truth", "parent", "emitter"):
+        np.testing.assert_array_equal(short.ledger.columns()[name], long.ledger.columns()[name][:150])
+
+
+@pytest.mark.parametrize(
+    ("algo", "options"),
+    [("ns", {}), ("serene", {}), ("moo-nr", {}), ("map-elites", {}), ("serene", {"descriptor": "states"})],
+    ids=lambda value: value if isinstance(value, str) else "-".join(value.values()),
+)
+def test_any_number_of_workers_gives_the_same_bits(algo, options):
+    def result(workers):
+        return stax.run("redundant-arm", algo=algo, budget=1500, seed=2, workers=workers, **options)
+
+    one, two = result(1), result(2)
+    same(one.ledger, two.ledger)
+    same(one.novelty_archive.columns(), two.novelty_archive.columns())
+    same(one.reward_archive.columns(), two.reward_archive.columns())
+    assert one.emitters == two.emitters
+    for row, other in zip(one.metrics, two.metrics, strict=True):
+        names = [name for name in row if not name.startswith("seconds")]
+        assert [row[name] for name in names] == [other[name] for name in names]
+    assert (one.coverage, one.max_reward, one.evaluations) == (two.coverage, two.max_reward, 1500)
+    if algo != "map-elites" and options:
+        assert one.novelty_archive.descriptor.shape[1] > 20
+
+
+def test_a_run_equals_a_conversation():
+    """`stax.run` does nothing that ask and tell do not."""
+    result = stax.run(TinyTask(), algo="serene", budget=300, seed=4, workers=1, population_size=12, chunk_size=60)
+    search = stax.make_search("serene", TinyTask(), budget=300, seed=4, population_size=12, chunk_size=60)
+    finish(search)
+    same(result.ledger, search.ledger.columns())
+    same(result.novelty_archive.columns(), search.novelty_archive.policies.columns())
+    same(result.reward_archive.columns(), search.reward_archive.policies.columns())

@@ -1,0 +1,181 @@
+"""Parameters: what is allowed, and the sentences for what is not."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+from tiny_task import NoTruthTask, finish, quick_search
+
+from stax import InvalidInputError
+from stax.search import METHODS
+from stax.search.parameters import PRESETS, Parameters, allowed, make_parameters
+
+WHOLE_FROM_ONE = (
+    "offspring_per_parent",
+    "novelty_neighbors",
+    "archive_additions",
+    "chunk_size",
+    "code_size",
+    "batch_size",
+    "max_epochs",
+    "patience",
+)
+WORDS_FROM_ONE = "a whole number of at least 1"
+EDGES = [
+    *((name, [1, 7, np.int64(3)], [0, -1, 1.0, 2.5, "3", True, None, [1]], WORDS_FROM_ONE) for name in WHOLE_FROM_ONE),
+    ("population_size", [2], [1, 0, None, 2.0], "a whole number of at least 2"),
+    ("emitter_population", [2], [1, False], "a whole number of at least 2"),
+    ("bootstrap_generations", [2, 3], [1, None], "a whole number of at least 2"),
+    ("grid_cells", [1, 1000], [0, 1001, 50.0], "a whole number of at least 1 and at most 1000"),
+    ("mutation_sigma", [1e-300, 3], [0, 0.0, -1, float("nan"), float("inf"), True, None, "1"], "a number above 0"),
+    ("learning_rate", [1e-9, 1], [0, -0.1, float("nan"), float("inf")], "a number above 0"),
+    ("validation_share", [0.01, 0.9], [0, 0.91, 1, float("nan")], "a number above 0 and at most 0.9"),
+    (
+        "genome_bounds",
+        [(-1, 1), [0.5, 2], None],
+        [(1, 1), (2, 1), (1,), (1, 2, 3), 5, "12", ("a", "b"), (0, float("inf")), (float("nan"), 1)],
+        "two numbers, the lower first, or none (the task's own",
+    ),
+    ("descriptor_samples", [1, None], [0, 1.5], "a whole number of at least 1, or none (all)"),
+    ("max_images_per_episode", [100, None], [99, 0], "a whole number of at least 100, or none (no limit)"),
+    ("torch_threads", [1, None], [0, 1.5], "a whole number of at least 1, or none (as many as workers)"),
+    ("archive_selection", ["uniform", "most-novel"], ["novel", 1, None], "one of 'uniform', 'most-novel'"),
+    ("descriptor", ["learned", "ground-truth", "states"], ["truth", None], "one of 'learned', 'ground-truth', 'states'"),
+    ("kept_weights", ["best", "last"], ["first", None], "one of 'best', 'last'"),
+    ("emitters", [True, False, None], [1, 0, "true"], "true or false, or none (as the method does)"),
+    ("center_observations", [True, False], [1, 0, "true", None], "true or false"),
+    ("scale_observations", [True, False], [1, 0, "true", None], "true or false"),
+]
+
+
+def test_every_parameter_has_its_edges_tested():
+    assert sorted(edge[0] for edge in EDGES) == sorted(allowed())
+
+
+@pytest.mark.parametrize(("name", "right", "wrong", "words"), EDGES, ids=[edge[0] for edge in EDGES])
+def test_what_a_parameter_may_be(name, right, wrong, words):
+    for value in right:
+        got = getattr(make_parameters("paper", {}, {name: value}), name)
+        assert got == (tuple(value) if isinstance(value, list) else value)
+        assert not isinstance(got, np.generic)
+    for value in wrong:
+        with pytest.raises(InvalidInputError) as refusal:
+            make_parameters("paper", {}, {name: value})
+        assert str(refusal.value).startswith(f"Parameter {name} must be {words}")
+        assert str(refusal.value).endswith(f", not {value!r}.")
+
+
+def test_the_values_of_the_paper():
+    paper = Parameters()
+    assert (paper.population_size, paper.offspring_per_parent, paper.mutation_sigma) == (100, 2, 0.5)
+    assert (paper.archive_additions, paper.novelty_neighbors, paper.chunk_size) == (5, 15, 100)
+    assert (paper.emitter_population, paper.bootstrap_generations) == (6, 6)
+    assert (paper.code_size, paper.learning_rate, paper.patience, paper.max_epochs) == (10, 1e-3, 3, 100)
+    assert (paper.batch_size, paper.validation_share, paper.grid_cells) == (128, 0.2, 50)
+    assert (paper.archive_selection, paper.kept_weights, paper.descriptor) == ("uniform", "best", "learned")
+    assert make_parameters("paper", {}, {}) == paper
+
+
+def test_presets_change_the_values_of_the_paper():
+    assert make_parameters("published-code", {}, {}).chunk_size == 1000
+    assert make_parameters("default", {}, {}).chunk_size == 100
+    assert make_parameters("default", {}, {}).max_images_per_episode == 6000
+    for changes in PRESETS.values():
+        make_parameters("paper", {}, changes)
+
+
+def test_what_the_user_gives_wins_over_method_and_preset():
+    assert make_parameters("published-code", {"chunk_size": 7}, {}).chunk_size == 7
+    assert make_parameters("published-code", {"chunk_size": 7}, {"chunk_size": 9}).chunk_size == 9
+    assert quick_search("taxons", descriptor_samples=2).parameters.descriptor_samples == 2
+
+
+@pytest.mark.parametrize(
+    ("make", "sentence"),
+    [
+        (lambda: quick_search("stx"), "There is no method 'stx'; did you mean 'stax'? there are stax, stax-single,"),
+        (lambda: quick_search("mapelites"), "There is no method 'mapelites'; did you mean 'map-elites'?"),
+        (lambda: quick_search("zzz"), "There is no method 'zzz'; there are stax,"),
+        (lambda: quick_search("ns", populaton_size=3), "did you mean 'population_size'?"),
+        (lambda: quick_search("ns", preset="papers"), "There is no preset 'papers'; did you mean 'paper'?"),
+        (lambda: quick_search("ns", budget=11), "budget must be at least one population of 12 evaluations, not 11."),
+        (lambda: quick_search("ns", budget=100.0), "budget must be a whole number of at least 1, not 100.0."),
+        (lambda: quick_search("ns", budget=0), "budget must be a whole number of at least 1, not 0."),
+        (lambda: quick_search("ns", seed=-1), "seed must be a whole number of at least 0, not -1."),
+        (
+            lambda: quick_search("stax", descriptor_samples=4),
+            "Parameter descriptor_samples must be at most 3, the observations that task 'tiny' keeps of a rollout, not 4.",
+        ),
+        (
+            lambda: quick_search("stax", descriptor="states"),
+            "Parameter descriptor must be 'learned' for stax, whose selection needs surprise, not 'states'.",
+        ),
+        (
+            lambda: quick_search("map-elites", emitters=True),
+            "Parameter emitters must be false for map-elites, which has no population to explore with, not True.",
+        ),
+        (
+            lambda: quick_search("map-elites", NoTruthTask()),
+            "Task 'no-truth' has no ground-truth descriptor, which the grid of map-elites needs.",
+        ),
+        *(
+            (
+                lambda algo=algo: quick_search(algo, NoTruthTask()),
+                "Task 'no-truth' has no ground-truth descriptor, so its behav",
+            )
+            for algo in ("ns", "serene", "moo-nr")
+        ),
+    ],
+)
+def test_refusals_name_the_thing(make, sentence):
+    with pytest.raises(InvalidInputError, match=re.escape(sentence)):
+        make()
+
+
+def test_methods_are_those_of_the_paper():
+    def choices(name):
+        method = METHODS[name]
+        return method.objectives, method.alternates, method.emitters, method.training, method.parameters
+
+    both, last, truth = ("novelty", "surprise"), {"descriptor_samples": 1}, {"descriptor": "ground-truth"}
+    assert choices("stax") == (both, False, True, "continued", {})
+    assert choices("stax-single") == (both, False, True, "continued", last)
+    assert choices("stax-alt-multi") == (both, True, True, "continued", {})
+    assert choices("stax-alt-single") == (both, True, True, "continued", last)
+    assert choices("stax-nt") == (both, False, True, "never", {})
+    assert choices("stax-reset") == (both, False, True, "reset", {})
+    assert choices("taxons") == (both, True, False, "continued", last)
+    assert choices("serene")[:3] == (("novelty",), False, True)
+    assert choices("ns")[:3] == (("novelty",), False, False)
+    assert choices("moo-nr")[:3] == (("novelty", "reward"), False, False)
+    assert all(METHODS[name].parameters == truth for name in ("serene", "ns", "moo-nr"))
+    assert METHODS["map-elites"].elites
+    assert METHODS["map-elites"].parameters == {**truth, "offspring_per_parent": 1}
+    assert len(METHODS) == 11
+
+
+def test_genomes_keep_to_bounds_other_than_the_task_s():
+    search = quick_search("serene", budget=200, genome_bounds=(-0.25, 0.5))
+    lowest = highest = 0.0
+    while not search.done:
+        genomes = search.ask()
+        lowest, highest = min(lowest, genomes.min()), max(highest, genomes.max())
+        search.tell(search.task.evaluate(genomes))
+    assert (lowest, highest) == (-0.25, 0.5)
+
+
+def test_emitters_make_serene_of_novelty_search_and_back():
+    """The methods differ in nothing else."""
+
+    def rewards(algo, **options):
+        search = quick_search(algo, budget=300, chunk_size=60, **options)
+        finish(search)
+        return search.ledger.columns()["reward"].tolist(), search.emitters_made
+
+    assert rewards("ns", emitters=True) == rewards("serene")
+    assert rewards("serene", emitters=False) == rewards("ns")
+    assert rewards("serene")[1] > 0
+    assert rewards("ns")[1] == 0
+    assert rewards("stax", emitters=False)[1] == 0
