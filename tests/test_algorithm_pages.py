@@ -19,7 +19,7 @@ EXAMPLES = [(name, code) for name, page in PAGES.items() for code in re.findall(
 
 def named_parameters(page: str) -> set[str]:
     """Parameters that a page names: given to --set, written as `name=value`, or in the first column of a table of parameters."""
-    names = {*re.findall(r"--set (\w+)=", page), *re.findall(r"`(\w+)=[^`]*`", page)}
+    names = {*re.findall(r"--set ([a-z]\w*)=", page), *re.findall(r"`([a-z]\w*)=[^`]*`", page)}
     in_table = False
     for line in page.splitlines():
         in_table = line.startswith("| parameter |") or (in_table and line.startswith("|"))
@@ -29,7 +29,7 @@ def named_parameters(page: str) -> set[str]:
 
 
 def test_names_of_parameters_are_found():
-    page = "`a=1`, `--set b=2`, `task.c=3`\n```\nstax run x --set d=4\n```\n| parameter | x |\n|---|---|\n| `e`, `f` | `g` |\n\n| `h` |"
+    page = "`a=1`, `--set b=2`, `task.c=3`, `--set NAME=VALUE`\n```\nstax run x --set d=4\n```\n| parameter | x |\n|---|---|\n| `e`, `f` | `g` |\n\n| `h` |"
     assert named_parameters(page) == {"a", "b", "d", "e", "f"}
 
 

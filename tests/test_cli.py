@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import stax
+from stax.cli.main import main
 
 TESTS = Path(__file__).parent
 COMMANDS = ("run", "tasks", "algos", "check-task", "bench")
@@ -144,29 +145,36 @@ def test_example_of_own_evaluation():
     assert "There is no task 'nope'" in bad.stderr
 
 
-def test_methods_are_listed():
+def test_methods_are_listed(capsys):
     done = run("algos")
     assert (done.returncode, done.stderr) == (0, "")
-    listed = json.loads(run("algos", "--json").stdout)
+    assert main(["algos", "--json"]) == 0
+    listed = json.loads(capsys.readouterr().out)
     assert len(listed) == 11
     for words in [method["name"] for method in listed] + ["published-code", "the letter of the paper"]:
         assert words in done.stdout
     assert {"name": "stax", "emitters": True, "training": "continued"}.items() <= listed[0].items()
 
 
-def test_a_method_is_explained_with_all_its_parameters():
-    page = run("algos", "stax-single", COLUMNS="120").stdout
+def test_a_method_is_explained_with_all_its_parameters(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "120")
+    assert main(["algos", "stax-single"]) == 0
+    page = capsys.readouterr().out
     assert "last observation only" in page
     lines = [line.split() for line in page.splitlines()]
     assert ["chunk_size", "K_Bud", "100", "100", "1000"] in lines
     assert ["descriptor_samples", "K", "1", "1", "1"] in lines
-    narrow = run("algos", "stax-single", COLUMNS="60").stdout
+    monkeypatch.setenv("COLUMNS", "60")
+    assert main(["algos", "stax-single"]) == 0
+    narrow = capsys.readouterr().out
     assert max(map(len, narrow.splitlines())) < 68
     assert "(K_Bud)" in narrow
-    told = json.loads(run("algos", "stax", "--json").stdout)
+    assert main(["algos", "stax", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
     assert told["parameters"]["max_images_per_episode"]["values"]["paper"] is None
     assert told["parameters"]["population_size"]["allowed"] == "a whole number of at least 2"
     assert told["presets"].keys() == told["parameters"]["code_size"]["values"].keys()
-    wrong = run("algos", "stacks")
-    assert (wrong.returncode, wrong.stdout) == (2, "")
-    assert wrong.stderr.startswith("stax: There is no method 'stacks'; did you mean 'stax'?")
+    assert main(["algos", "stacks"]) == 2
+    output = capsys.readouterr()
+    assert output.out == ""
+    assert output.err.startswith("stax: There is no method 'stacks'; did you mean 'stax'?")

@@ -6,9 +6,9 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from own_tasks import PointTask
 
 import stax
+from own_tasks import PointTask
 from stax.analysis.picture import NOVELTY_COLOR, REWARD_COLOR, draw_result, result_figure
 from stax.tasks.task import RewardArea
 

@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from stax.cli.main import build_parser
+from stax.cli.main import build_parser, main
 from stax.cli.progress import Pace, PlainProgress, duration
 from stax.cli.settings import parse_settings
 from stax.runs.run import DEFAULT_BUDGET
@@ -106,10 +106,10 @@ def test_stax_learns_and_writes_what_it_learned_with(tmp_path):
 
 
 def test_no_folder_is_taken_twice_and_own_tasks_may_print(tmp_path):
-    for number in (1, 2):
-        done = run("own_tasks:TalkingTask", "--algo", "stax-nt", "--budget", "100", "--quiet", cwd=tmp_path)
-        assert (done.returncode, done.stdout) == (0, f"runs/own_tasks-TalkingTask-stax-nt-0-{number}\n"), done.stderr
-        assert done.stderr == "hello from the simulator\n"
+    (tmp_path / "runs" / "own_tasks-TalkingTask-stax-nt-0-1").mkdir(parents=True)
+    done = run("own_tasks:TalkingTask", "--algo", "stax-nt", "--budget", "100", "--quiet", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (0, "runs/own_tasks-TalkingTask-stax-nt-0-2\n"), done.stderr
+    assert done.stderr == "hello from the simulator\n"
 
 
 @pytest.mark.parametrize(
@@ -131,11 +131,13 @@ def test_no_folder_is_taken_twice_and_own_tasks_may_print(tmp_path):
         (["redundant-arm", "--out", "/dev/null/x"], "The output folder '/dev/null/x' cannot be made: /dev/null is a file."),
     ],
 )  # fmt: skip
-def test_bad_input_is_one_sentence_and_leaves_nothing(arguments, message, tmp_path):
-    done = run(*arguments, cwd=tmp_path)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith(f"stax: {message}")
-    assert done.stderr.count("\n") == 1
+def test_bad_input_is_one_sentence_and_leaves_nothing(arguments, message, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main(["run", *arguments]) == 2
+    output = capsys.readouterr()
+    assert output.out == ""
+    assert output.err.startswith(f"stax: {message}")
+    assert output.err.count("\n") == 1
     assert list(tmp_path.iterdir()) == []
 
 
@@ -155,12 +157,12 @@ def test_wrong_usage(arguments, message, capsys):
     assert capsys.readouterr().err.startswith(f"stax run: {message}")
 
 
-def test_a_folder_with_something_in_it_is_left_alone(tmp_path):
+def test_a_folder_with_something_in_it_is_left_alone(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "notes.txt").write_text("important")
-    done = run("redundant-arm", "--out", "mine", cwd=tmp_path)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == "stax: The output folder 'mine' is not empty; give a new or an empty one.\n"
+    assert main(["run", "redundant-arm", "--out", "mine"]) == 2
+    assert capsys.readouterr() == ("", "stax: The output folder 'mine' is not empty; give a new or an empty one.\n")
     assert files(tmp_path) == {"mine/notes.txt"}
 
 
@@ -171,6 +173,13 @@ def test_a_failing_task_is_one_line_and_exit_code_1(tmp_path):
         "stax: Task 'point' failed to evaluate 100 policies: RuntimeError: the simulator is not connected"
     )
     assert done.stderr.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_budget_beyond_all_memory_is_one_line_and_exit_code_1(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main(["run", "redundant-arm", "--algo", "ns", "--budget", str(10**14)]) == 1
+    assert capsys.readouterr().err.startswith("stax: there is not enough memory: ")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -204,21 +213,23 @@ class Terminal:
     def end(self) -> str:
         self.read_until(None)
         assert self.process.stdout is not None
-        output = self.process.stdout.read()
+        with self.process.stdout as stdout:
+            output = stdout.read()
         self.process.wait(60)
         os.close(self.master)
-        return output
+        return str(output)
 
 
-@pytest.mark.parametrize("columns", [100, 60])
-def test_live_display(tmp_path, columns):
-    terminal = Terminal("redundant-arm", "--algo", "serene", "--budget", "3000", cwd=tmp_path, columns=columns)
+@pytest.mark.parametrize(("columns", "colourless"), [(100, {}), (60, {"NO_COLOR": "1"})])
+def test_live_display(tmp_path, columns, colourless):
+    arguments = ("redundant-arm", "--algo", "serene", "--budget", "3000")
+    terminal = Terminal(*arguments, cwd=tmp_path, columns=columns, **colourless)
     assert terminal.end() == "runs/redundant-arm-serene-0-1\n"
     assert terminal.process.returncode == 0
     shown = terminal.shown
     assert "\x1b[?25l" in shown
     assert shown.rindex("\x1b[?25h") > shown.rindex("\x1b[?25l"), "the cursor is back"
-    text = CONTROL.sub("", shown).replace("\r", "")
+    text = CONTROL.sub("", shown).replace("\r\n", "\n").replace("\r", "\n")
     for words in ("serene on redundant-arm, seed 0, preset default", "phase        exploration", "━", " of 3,000", " left, "):
         assert words in text
     last = text[text.rindex("100 %  3,000 of 3,000") :]
@@ -233,34 +244,28 @@ def test_live_display(tmp_path, columns):
         assert words in last
     assert "written to runs/redundant-arm-serene-0-1:" in last
     assert max(map(len, text.splitlines())) <= columns
+    colours = [code for code in re.findall(r"\x1b\[([0-9;]*)m", shown) if re.search(r"\b(3\d|4\d|9\d)\b", code)]
+    assert bool(colours) is not bool(colourless)
 
 
-def test_live_display_ends_well_when_interrupted_or_asked_to_end(tmp_path):
-    for ask, columns in ((signal.SIGINT, 80), (signal.SIGTERM, 80)):
-        terminal = Terminal("redundant-arm", "--algo", "ns", "--budget", "5000000", cwd=tmp_path, columns=columns)
-        terminal.read_until("exploration")
-        terminal.process.send_signal(ask)
-        assert terminal.end() == ""
-        assert terminal.process.returncode == 130
-        assert terminal.shown.rindex("\x1b[?25h") > terminal.shown.rindex("\x1b[?25l")
-        assert "phase        interrupted" in CONTROL.sub("", terminal.shown)
-        assert terminal.shown.endswith("stax: interrupted\r\n")
-        assert list(tmp_path.iterdir()) == []
+@pytest.mark.parametrize("request_to_end", [signal.SIGINT, signal.SIGTERM])
+def test_live_display_ends_well_when_asked_to_end(tmp_path, request_to_end):
+    terminal = Terminal("redundant-arm", "--algo", "ns", "--budget", "5000000", cwd=tmp_path, columns=80)
+    terminal.read_until("exploration")
+    terminal.process.send_signal(request_to_end)
+    assert terminal.end() == ""
+    assert terminal.process.returncode == 130
+    assert terminal.shown.rindex("\x1b[?25h") > terminal.shown.rindex("\x1b[?25l")
+    assert "phase        interrupted" in CONTROL.sub("", terminal.shown)
+    assert terminal.shown.endswith("stax: interrupted\r\n")
+    assert list(tmp_path.iterdir()) == []
 
 
-def test_terminals_without_colour_and_without_anything(tmp_path):
-    arguments = ("redundant-arm", "--algo", "ns", "--budget", "300")
-    plain = Terminal(*arguments, cwd=tmp_path, columns=80, NO_COLOR="1")
-    plain.end()
-    assert "phase" in plain.shown
-    assert not [code for code in re.findall(r"\x1b\[([0-9;]*)m", plain.shown) if re.search(r"\b(3\d|4\d|9\d)\b", code)]
-    dumb = Terminal(*arguments, cwd=tmp_path, columns=80, TERM="dumb")
+def test_a_terminal_that_can_show_nothing_gets_lines(tmp_path):
+    dumb = Terminal("redundant-arm", "--algo", "ns", "--budget", "300", cwd=tmp_path, columns=80, TERM="dumb")
     dumb.end()
     assert "\x1b" not in dumb.shown
     assert dumb.shown.startswith("stax: ns on redundant-arm, seed 0, 300 evaluations")
-    quiet = Terminal(*arguments, "--quiet", cwd=tmp_path, columns=80)
-    assert quiet.end() == "runs/redundant-arm-ns-0-3\n"
-    assert quiet.shown == ""
 
 
 def test_values_given_with_set():

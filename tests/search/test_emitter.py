@@ -15,16 +15,22 @@ from stax.search.variation import mutate, random_genomes, sample
 def test_sigma_is_a_third_of_the_distance_to_the_nearest_other():
     ancestor = policies([7], genome=[[0, 0]])
     around = policies([3, 7, 8], genome=[[6, 8], [0, 0], [-3, 4]])
-    assert emitter_sigma(ancestor, around, 0.5) == pytest.approx(5 / 3)
-    assert emitter_sigma(ancestor, around.take([0, 1]), 0.5) == pytest.approx(10 / 3)
+    assert emitter_sigma(ancestor, around, otherwise=0.5) == pytest.approx(5 / 3)
+    assert emitter_sigma(ancestor, around.take([0, 1]), otherwise=0.5) == pytest.approx(10 / 3)
+
+
+def test_sigma_of_the_rule_length_makes_mutations_a_third_of_the_distance_long():
+    ancestor = policies([7], genome=[[0, 0, 0, 0]])
+    around = policies([3, 8], genome=[[6, 8, 0, 0], [-3, 4, 0, 0]])
+    assert emitter_sigma(ancestor, around, otherwise=0.5, rule="length") == pytest.approx(5 / 3 / 2)
 
 
 def test_sigma_without_a_distance_is_the_search_s_own():
     ancestor = policies([7], genome=[[1, 2]])
     twin = policies([8, 9], genome=[[1, 2], [5, 5]])
-    assert emitter_sigma(ancestor, twin, 0.5) == 0.5
-    assert emitter_sigma(ancestor, policies([7], genome=[[1, 2]]), 0.25) == 0.25
-    assert emitter_sigma(ancestor, policies([], genome=np.empty((0, 2))), 0.25) == 0.25
+    assert emitter_sigma(ancestor, twin, otherwise=0.5) == 0.5
+    assert emitter_sigma(ancestor, policies([7], genome=[[1, 2]]), otherwise=0.25) == 0.25
+    assert emitter_sigma(ancestor, policies([], genome=np.empty((0, 2))), otherwise=0.25) == 0.25
 
 
 def history(*rows):

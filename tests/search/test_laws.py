@@ -320,7 +320,8 @@ def iter_reward_archive(run) -> list[list[int]]:
     return entered
 
 
-def test_the_reward_archive_holds_ancestors_and_what_beat_their_emitter_s_best(run):
+def reward_archive_follows_the_rule(run) -> None:
+    """It holds ancestors, and what beat its emitter's best."""
     records = run.search.emitter_records()
     ancestors = [record.ancestor for record in records]
     expected = ancestors + [number for entered in iter_reward_archive(run) for number in entered]
@@ -332,6 +333,10 @@ def test_the_reward_archive_holds_ancestors_and_what_beat_their_emitter_s_best(r
         own = run.ledger["reward"][run.ledger["emitter"] == record.id]
         assert record.first_reward == run.ledger["reward"][record.ancestor]
         assert record.best_reward == max(record.first_reward, own.max())
+
+
+def test_the_reward_archive_holds_ancestors_and_what_beat_their_emitter_s_best(run):
+    reward_archive_follows_the_rule(run)
 
 
 def test_the_novelty_of_emitters_offspring_is_that_of_the_definition(run):
@@ -501,6 +506,10 @@ def test_emitters_end_when_they_stagnate_and_not_before(long_run):
             assert not any(standstill)
 
 
+def test_equals_of_the_best_do_not_enter_the_reward_archive(long_run):
+    reward_archive_follows_the_rule(long_run)
+
+
 def test_emitters_of_a_long_run_are_kept_if_they_improve_in_their_bootstrap(long_run):
     bootstraps_decide(long_run)
 
@@ -572,8 +581,8 @@ def test_sigma_of_every_emitter_follows_from_its_place(long_run):
         ancestor.id[:], ancestor.genome[:] = record.ancestor, genomes[record.ancestor]
         others = genomes[around.id[around.id != record.ancestor]]
         nearest = np.sqrt(((others - genomes[record.ancestor]) ** 2).sum(axis=1)).min()
-        assert record.sigma == pytest.approx(nearest / 3)
-        assert record.sigma == pytest.approx(emitter_sigma(ancestor, around, 0.5))
+        assert record.sigma == pytest.approx(nearest / 3 / np.sqrt(genomes.shape[1]))
+        assert record.sigma == pytest.approx(emitter_sigma(ancestor, around, otherwise=0.5, rule="length"))
         assert np.abs(step.genomes - genomes[record.ancestor]).max() < 6 * record.sigma
 
 

@@ -81,8 +81,7 @@ class LiveProgress(Progress):
         left = duration(self._pace.seconds_left(search.budget))
         if self._ending:
             facts.add_row("phase", Text(self._ending, "red" if self._ending != "done" else "green"))
-            rate = search.evaluations / self._pace.elapsed
-            facts.add_row("time", f"{duration(self._pace.elapsed)}, {rate:,.0f} a second")
+            facts.add_row("time", f"{duration(self._pace.elapsed)}, {self._pace.mean_rate():,.0f} a second")
         else:
             facts.add_row("phase", Text(_PHASES.get(search.phase, search.phase), "cyan"))
             pace = f"{duration(self._pace.elapsed)} gone, {left} left, {self._pace.rate():,.0f} a second"

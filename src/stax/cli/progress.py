@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 import time
 from collections import deque
 from types import TracebackType
@@ -99,19 +100,24 @@ class PlainProgress(Progress):
 
 
 class Pace:
-    """How fast evaluations go: lately, and over the last third of the time, which evens out the training episodes."""
+    """How fast evaluations go: lately, and over the last third of the time, which evens out the training episodes.
+
+    The search's thread and that of a live display may use it at the same time.
+    """
 
     def __init__(self) -> None:
+        self._lock = threading.Lock()
         self._began = time.monotonic()
         self._noted: deque[tuple[float, int]] = deque([(self._began, 0)])
 
     def note(self, evaluations: int) -> None:
         now = time.monotonic()
-        if len(self._noted) > 1 and now - self._noted[-2][0] < 0.5:
-            self._noted.pop()
-        self._noted.append((now, evaluations))
-        while len(self._noted) > 2 and self._noted[1][0] < now - self._long():
-            self._noted.popleft()
+        with self._lock:
+            if len(self._noted) > 1 and now - self._noted[-2][0] < 0.5:
+                self._noted.pop()
+            self._noted.append((now, evaluations))
+            while len(self._noted) > 2 and self._noted[1][0] < now - self._long():
+                self._noted.popleft()
 
     @property
     def elapsed(self) -> float:
@@ -121,18 +127,23 @@ class Pace:
         """Evaluations a second, lately."""
         return self._rate_over(_RECENT)
 
+    def mean_rate(self) -> float:
+        """Evaluations a second since the start."""
+        return self._noted[-1][1] / max(self.elapsed, 1e-3)
+
     def seconds_left(self, budget: int) -> float | None:
         """None while nothing is known."""
         evaluations = self._noted[-1][1]
-        rate = self._rate_over(self._long()) or evaluations / self.elapsed
+        rate = self._rate_over(self._long()) or self.mean_rate()
         return (budget - evaluations) / rate if rate else None
 
     def _long(self) -> float:
         return max(2 * _RECENT, self.elapsed / 3)
 
     def _rate_over(self, seconds: float) -> float:
-        now, evaluations = self._noted[-1]
-        then, before = next((noted for noted in reversed(self._noted) if noted[0] <= now - seconds), self._noted[0])
+        with self._lock:
+            now, evaluations = self._noted[-1]
+            then, before = next((noted for noted in reversed(self._noted) if noted[0] <= now - seconds), self._noted[0])
         return (evaluations - before) / (now - then) if now > then else 0.0
 
 

@@ -118,12 +118,20 @@ class ConvolutionalAutoencoder(Autoencoder):
         return reconstructions.permute(0, 2, 3, 1).clamp(0, 1)
 
     def encode(self, inputs: Tensor) -> Tensor:
+        return self.encode_from(0, self.normalise(inputs, self.mean))
+
+    def normalise(self, inputs: Tensor, mean: Tensor) -> Tensor:
+        """Inputs as the first convolution gets them; the mean is that of the training set at the places of these inputs."""
         values = inputs
         if self.center_observations:
-            values = values - self.mean
+            values = values - mean
         if self.scale_observations:
             values = values / self.scale
-        for convolution in self.encoder_convolutions:
+        return values
+
+    def encode_from(self, layer: int, values: Tensor) -> Tensor:
+        """The codes, by this convolution of the encoder and the layers after it; `stax.representation.tiles` does the others."""
+        for convolution in self.encoder_convolutions[layer:]:
             values = selu(convolution(values))
         return selu(self.encoder_linear(values.flatten(1)))
 

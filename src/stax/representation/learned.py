@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from stax.errors import InvalidInputError, check_choice, check_whole
-from stax.representation.autoencoder import Autoencoder, make_autoencoder
+from stax.representation import tiles
+from stax.representation.autoencoder import Autoencoder, ConvolutionalAutoencoder, make_autoencoder
 from stax.representation.space import Descriptors, DescriptorSpace, Surprises, used_samples
 from stax.representation.training import Keep, TrainingEpisode, train_episode
 from stax.tasks.task import Rollouts, Task
@@ -22,6 +23,8 @@ _DRAWN_AT_ONCE = 256
 """Rollouts whose observations are in memory at the same time."""
 _ENCODED_AT_ONCE = 32
 """Observations that go through the network together, always exactly so many: see `LearnedSpace._blocks`."""
+_MOST_ACTIVE = 0.55
+"""The share of active tiles from which on it is quicker to compute all of every picture, see `stax.representation.tiles`."""
 _ROLES = ("weights", "sampling", "splits", "shuffles")
 
 
@@ -97,6 +100,8 @@ class LearnedSpace(DescriptorSpace):
         self.episodes = 0
         """Training episodes done."""
         self.last_episode: TrainingEpisode | None = None
+        self._tiled = True
+        """Whether pictures are encoded by tiles. Only training changes it, or a code would depend on what was encoded before."""
 
     def _renew(self) -> None:
         """A new network and a new optimiser."""
@@ -126,41 +131,57 @@ class LearnedSpace(DescriptorSpace):
         pictures = [np.empty((0, *shape), np.float32)]
         with torch.inference_mode():
             for observations in self._drawn(rollouts):
-                for rows, inputs in self._blocks(observations):
-                    reconstructions = self.autoencoder.observations(self.autoencoder(inputs))
+                for rows, codes in self._blocks(self._encode(observations)):
+                    reconstructions = self.autoencoder.observations(self.autoencoder.decode(codes))
                     pictures.append(reconstructions[:rows].cpu().numpy())
         return np.concatenate(pictures).reshape(len(rollouts), len(self._samples), *shape)
 
     @torch.inference_mode()
     def codes(self, observations: Tensor) -> NDArray[np.float32]:
         """The codes (n, code_size) of raw observations (n, *observation_shape); the decoder is not needed."""
-        codes = [self.autoencoder.encode(inputs)[:rows] for rows, inputs in self._blocks(observations)]
-        return torch.cat(codes).cpu().numpy()
+        chosen, number = self._distinct(observations)
+        return self._encode(observations.index_select(0, torch.from_numpy(chosen))).cpu().numpy()[number]
 
     @torch.inference_mode()
     def codes_and_errors(self, observations: Tensor) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """The codes of raw observations, and the squared reconstruction error of each, summed over its numbers."""
-        codes, errors = [], []
-        for rows, inputs in self._blocks(observations):
-            code = self.autoencoder.encode(inputs)
-            error = self.autoencoder.decode(code).sub_(inputs).square_().flatten(1).sum(1)
-            codes.append(code[:rows])
-            errors.append(error[:rows])
-        return torch.cat(codes).cpu().numpy(), torch.cat(errors).cpu().numpy()
+        chosen, number = self._distinct(observations)
+        observations = observations.index_select(0, torch.from_numpy(chosen))
+        codes = self._encode(observations)
+        errors = [torch.empty(0)]
+        for (rows, some), (_, block) in zip(self._blocks(codes), self._blocks(observations), strict=True):
+            error = self.autoencoder.decode(some).sub_(self.autoencoder.inputs(block)).square_().flatten(1).sum(1)
+            errors.append(error[:rows].cpu())
+        return codes.cpu().numpy()[number], torch.cat(errors).numpy()[number]
 
-    def _blocks(self, observations: Tensor) -> Iterator[tuple[int, Tensor]]:
-        """The network's inputs in blocks of one size, each with the number of its rows that are no padding.
+    def _encode(self, observations: Tensor) -> Tensor:
+        """The codes of raw observations, on the network's device."""
+        self.autoencoder.eval()
+        if self._tiled and self.device.type == "cpu" and isinstance(self.autoencoder, ConvolutionalAutoencoder):
+            return tiles.encode(self.autoencoder, observations.numpy(), _ENCODED_AT_ONCE)
+        codes = [torch.empty(0, self.autoencoder.code_size, device=self.device)]
+        for rows, block in self._blocks(observations):
+            codes.append(self.autoencoder.encode(self.autoencoder.inputs(block))[:rows])
+        return torch.cat(codes)
+
+    def _distinct(self, observations: Tensor) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Which observations to encode, and for every observation which of these it equals. Vectors are not worth it."""
+        if isinstance(self.autoencoder, ConvolutionalAutoencoder) and len(observations):
+            return tiles.distinct(observations.numpy())
+        return np.arange(len(observations)), np.arange(len(observations))
+
+    def _blocks(self, values: Tensor) -> Iterator[tuple[int, Tensor]]:
+        """Blocks of one size on the network's device, each with the number of its rows that are no padding.
 
         Matrix products take another order of summation for another number of rows, so the last bits of a code depend on how
         many observations go through the network together. That is always the same number here: the last block is padded.
         """
-        self.autoencoder.eval()
-        for first in range(0, len(observations), _ENCODED_AT_ONCE):
-            block = observations[first : first + _ENCODED_AT_ONCE]
+        for first in range(0, len(values), _ENCODED_AT_ONCE):
+            block = values[first : first + _ENCODED_AT_ONCE]
             rows = len(block)
             if rows < _ENCODED_AT_ONCE:
                 block = torch.cat([block, block[:1].expand(_ENCODED_AT_ONCE - rows, *block.shape[1:])])
-            yield rows, self.autoencoder.inputs(block.to(self.device))
+            yield rows, block.to(self.device)
 
     def _drawn(self, rollouts: Rollouts) -> Iterator[Tensor]:
         """The used observations of all rollouts, so many at a time that they do not fill the memory."""
@@ -190,10 +211,13 @@ class LearnedSpace(DescriptorSpace):
             raise InvalidInputError("There is nothing to train on: the newest rollouts are empty.")
         if self._reset:
             self._renew()
+        observations = self._training_set(newest, archived)
+        if isinstance(self.autoencoder, ConvolutionalAutoencoder):
+            self._tiled = tiles.active_share(observations.numpy()) < _MOST_ACTIVE
         self.last_episode = train_episode(
             self.autoencoder,
             self.optimizer,
-            self._training_set(newest, archived),
+            observations,
             batch_size=self._batch_size,
             validation_share=self._validation_share,
             patience=self._patience,
@@ -231,7 +255,7 @@ class LearnedSpace(DescriptorSpace):
         if episode is not None:
             del episode["seconds"]
         generators = {role: generator.bit_generator.state for role, generator in self._generators.items()}
-        return {"episodes": self.episodes, "last_episode": episode, "generators": generators}
+        return {"episodes": self.episodes, "last_episode": episode, "generators": generators, "tiled": self._tiled}
 
     def restore(self, tensors: Mapping[str, Tensor], numbers: Mapping[str, Any]) -> None:
         """Takes over the state of another space with the same options; training then goes on as it would have there."""
@@ -255,6 +279,7 @@ class LearnedSpace(DescriptorSpace):
                     self.optimizer.state[weights[of_weight]][moment] = torch.zeros_like(target).copy_(tensors[name])
         for role in _ROLES:
             self._generators[role].bit_generator.state = numbers["generators"][role]
+        self._tiled = bool(numbers["tiled"])
         self.episodes = int(numbers["episodes"])
         self.last_episode = None if numbers["last_episode"] is None else TrainingEpisode(**numbers["last_episode"])
 

@@ -22,10 +22,12 @@ the patches; what the first convolution makes of them outside of its own output 
 
 from __future__ import annotations
 
+from typing import Any, cast
+
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional
 
 from stax.representation.autoencoder import ConvolutionalAutoencoder
@@ -46,6 +48,19 @@ _PICTURES_AT_ONCE = 512
 """Pictures that share a reference and whose tiles are in memory at the same time."""
 _PICTURES_FOR_REFERENCE = 15
 _PICTURES_FOR_SHARE = 512
+
+
+def distinct(pictures: Pictures) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Which pictures to encode, and for every picture which of these it equals: an arm that collided stays as it is.
+
+    Pictures with the same fingerprint are compared; should two of them differ after all, every picture is encoded.
+    """
+    words = _words(pictures)
+    _, chosen, number = np.unique(_fingerprints(words), return_index=True, return_inverse=True)
+    repeats = np.nonzero(chosen[number] != np.arange(len(words)))[0]
+    if (words[repeats] != words[chosen[number[repeats]]]).any():
+        return np.arange(len(words)), np.arange(len(words))
+    return chosen, number
 
 
 def reference(pictures: Pictures) -> Pictures:
@@ -104,20 +119,21 @@ def encode(network: ConvolutionalAutoencoder, pictures: Pictures, at_once: int) 
     return torch.cat(codes)
 
 
-def _tile_outputs(
-    network: ConvolutionalAutoencoder, pictures: Pictures, places: tuple[NDArray[np.int64], ...]
-) -> Tensor:
+def _tile_outputs(network: ConvolutionalAutoencoder, pictures: Pictures, places: tuple[NDArray[np.int64], ...]) -> Tensor:
     """The second convolution's outputs (lines of tiles, 4 * channels) at these places: pictures, rows and columns."""
-    first, second = network.encoder_convolutions[:2]
+    first, second = (cast(nn.Conv2d, layer) for layer in network.encoder_convolutions[:2])
     patches = _patches(pictures)
     rows, columns = (int(size) for size in patches.shape[1:3])
     # Pixels outside of the picture are zeros after centring, so the mean is zero there.
-    means = torch.from_numpy(_patches(network.mean.permute(1, 2, 0).numpy()[None])[0])
+    means = _patches(network.mean.permute(1, 2, 0).numpy()[None])[0]
+    mean = network.mean
     outputs = []
     for start in range(0, len(places[0]), _PATCHES_AT_ONCE):
         of, row, column = (_padded(place[start : start + _PATCHES_AT_ONCE], _PATCHES_AT_ONCE) for place in places)
         values = network.inputs(torch.from_numpy(patches[of, row, column]))
-        values = network.normalise(values, means[row, column].permute(0, 3, 1, 2) if network.center_observations else None)
+        if network.center_observations:
+            mean = torch.from_numpy(means[row, column]).permute(0, 3, 1, 2)
+        values = network.normalise(values, mean)
         values = selu(functional.conv2d(values, first.weight, first.bias, stride=2))
         lines = values.permute(0, 2, 3, 1)
         lines[row == 0, 0] = 0
@@ -129,21 +145,26 @@ def _tile_outputs(
     return torch.cat(outputs)
 
 
-def _patches[Number: np.generic](pictures: NDArray[Number]) -> NDArray[Number]:
+def _patches(pictures: NDArray[Any]) -> NDArray[Any]:
     """(n, rows, columns, 22, 22, channels): the patches of pictures (n, height, width, channels), as a view of a copy."""
     around = np.pad(pictures, ((0, 0), (_MARGIN, _MARGIN), (_MARGIN, _MARGIN), (0, 0)))
     windows = np.lib.stride_tricks.sliding_window_view(around, (_PATCH, _PATCH), axis=(1, 2))
     return windows[:, ::_STEP, ::_STEP].transpose(0, 1, 2, 4, 5, 3)
 
 
-def _padded[Number: np.generic](rows: NDArray[Number], count: int) -> NDArray[Number]:
-    """So many rows: the last ones repeat the first."""
-    return rows if len(rows) == count else rows[np.minimum(np.arange(count), len(rows)) % len(rows)]
+def _padded(rows: NDArray[Any], count: int) -> NDArray[Any]:
+    """So many rows: the first one is repeated at the end."""
+    return np.concatenate([rows, np.repeat(rows[:1], count - len(rows), axis=0)])
 
 
 def _spread(count: int, most: int) -> NDArray[np.int64]:
     """At most so many of the numbers below the count, evenly spread."""
     return np.arange(min(count, most)) * count // min(count, most)
+
+
+def _fingerprints(words: NDArray[np.int64]) -> NDArray[np.int64]:
+    """A random sum of each row's words."""
+    return words @ np.random.default_rng(0).integers(-(2**63), 2**63, words.shape[1])
 
 
 def _words(pictures: Pictures, *lines: int) -> NDArray[np.int64]:

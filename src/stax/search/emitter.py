@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -84,13 +85,19 @@ class EmitterRecord:
         )
 
 
-def emitter_sigma(ancestor: PolicySet, around: PolicySet, otherwise: float) -> float:
-    """sigma_i: a third of the distance to the nearest other policy, so that this one lies three standard deviations away."""
+def emitter_sigma(ancestor: PolicySet, around: PolicySet, *, otherwise: float, rule: str = "distance") -> float:
+    """sigma_i: a third of the distance to the nearest other policy; `otherwise` if there is none or it is the same.
+
+    With that standard deviation in every gene, a mutation of n genes is sqrt(n) times as long as sigma_i, and lands far beyond
+    the nearest policy. The rule "length" divides by sqrt(n): mutations then have a third of that distance as their length.
+    """
     others = around.genome[around.id != ancestor.id[0]]
     if len(others) == 0:
         return otherwise
     nearest = float(cdist(ancestor.genome, others).min())
-    return nearest / 3 if nearest > 0 else otherwise
+    if nearest == 0:
+        return otherwise
+    return nearest / 3 if rule == "distance" else nearest / (3 * math.sqrt(ancestor.genome.shape[1]))
 
 
 def emitter_improvement(history: list[NDArray[np.float64]], generations: int) -> float:

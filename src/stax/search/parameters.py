@@ -109,6 +109,14 @@ class Parameters:
     bootstrap_generations: int = _parameter(
         6, "generations after which a new emitter is kept or discarded", symbol="lambda", least=2
     )
+    emitter_sigma: str = _parameter(
+        "distance",
+        "an emitter's mutation: a third of the distance to the nearest policy is the standard deviation of every gene (distance),"
+        " or the typical length of the whole mutation (length)",
+        symbol="sigma_i",
+        kind="choice",
+        choices=("distance", "length"),
+    )
     grid_cells: int = _parameter(50, "cells along each ground-truth dimension, for coverage and MAP-Elites", most=1000)
     descriptor: str = _parameter(
         "learned", "where behaviours are compared", symbol="psi", kind="choice", choices=("learned", "ground-truth", "states")
@@ -145,13 +153,18 @@ class Parameters:
 
 
 PRESETS: dict[str, dict[str, Any]] = {
-    "default": {"max_images_per_episode": 6000, "center_observations": True, "scale_observations": True},
+    "default": {
+        "max_images_per_episode": 2000,
+        "center_observations": True,
+        "scale_observations": True,
+        "emitter_sigma": "length",
+    },
     "paper": {},
     "published-code": {"chunk_size": 1000},
 }
 """What a preset changes of the paper's values."""
 ABOUT_PRESETS = {
-    "default": "the paper's parameters with a bounded training episode on centred observations",
+    "default": "the paper's parameters with bounded training episodes on centred observations, and emitters that stay near",
     "paper": "the letter of the paper",
     "published-code": "the letter of the paper with the chunk size of the authors' published code",
 }

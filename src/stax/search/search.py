@@ -403,6 +403,10 @@ def make_search(
         raise InvalidInputError(
             f"Parameter descriptor must be 'learned' for {algo}, whose selection needs surprise, not {resolved.descriptor!r}."
         )
+    if method.elites and resolved.descriptor != "ground-truth":
+        raise InvalidInputError(
+            f"Parameter descriptor must be 'ground-truth' for {algo}, whose grid lies in that space, not {resolved.descriptor!r}."
+        )
     if method.elites and resolved.emitters:
         raise InvalidInputError(
             f"Parameter emitters must be false for {algo}, which has no population to explore with, not True."
