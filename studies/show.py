@@ -28,9 +28,8 @@ COLORS = {
     "stax-nt": "#56B4E9",
     "true states": "#0072B2",
     "stax, exploration only": "#CC79A7",
-    "stax-nt, exploration only": "#56B4E9",
-    "default": "#CC79A7",
-    "paper": "#0072B2",
+    "default training": "#CC79A7",
+    "paper's training": "#0072B2",
 }
 GROUND_TRUTH = ("ns", "serene", "map-elites", "moo-nr", "true states")
 """Drawn dashed, as in the paper."""

@@ -127,7 +127,7 @@ def test_no_folder_is_taken_twice_and_own_tasks_may_print(tmp_path):
         (["redundant-arm", "--algo", "ns", "--budget", "99"], "budget must be at least one population of 100 evaluations, not 99."),
         (["nope"], "There is no task 'nope'; there are curling, hard-maze, redundant-arm"),
         (["own_tasks:PointTask", "--algo", "ns"], "Task 'point' has no ground-truth descriptor"),
-        (["own_tasks:NanRewardTask", "--quiet"], "Task 'point' returned a reward of nan for policy 0 of 100; rewards must be finite."),
+        (["own_tasks:NanRewardTask", "--quiet"], "Task 'point' returned a reward of nan for policy 0 of 100; rewards must be finite and not negative."),
         (["redundant-arm", "--out", "/dev/null/x"], "The output folder '/dev/null/x' cannot be made: /dev/null is a file."),
     ],
 )  # fmt: skip

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any
+
+# OpenMP's idle threads, torch's among them, otherwise keep their cores busy waiting, which starves everybody else there; it must
+# be said before OpenMP is loaded.
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 from stax.errors import InvalidInputError
 from stax.tasks import RewardArea, Rollouts, Task, make_task

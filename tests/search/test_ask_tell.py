@@ -39,11 +39,19 @@ REFUSED = {
     "no rollouts": (lambda r: r.reward, "tell takes stax.Rollouts, not ndarray."),
     "reward is not a number": (
         lambda r: broken(r, reward=with_value(r.reward, 3, np.nan)),
-        "Task 'tiny' returned a reward of nan for policy 3 of {n}; rewards must be finite.",
+        "Task 'tiny' returned a reward of nan for policy 3 of {n}; rewards must be finite and not negative.",
     ),
     "reward is infinite": (
         lambda r: broken(r, reward=with_value(r.reward, 2, np.inf)),
-        "Task 'tiny' returned a reward of inf for policy 2 of {n}; rewards must be finite.",
+        "Task 'tiny' returned a reward of inf for policy 2 of {n}; rewards must be finite and not negative.",
+    ),
+    "reward is negative": (
+        lambda r: broken(r, reward=with_value(r.reward, 1, -0.5)),
+        "Task 'tiny' returned a reward of -0.5 for policy 1 of {n}; rewards must be finite and not negative.",
+    ),
+    "reward without an area": (
+        lambda r: broken(r, reward=with_value(r.reward, 1, 0.5), reward_area=with_value(r.reward_area, 1, -1)),
+        "Task 'tiny' returned a reward of 0.5 for policy 1 of {n} without a reward area; rewarded policies must have one.",
     ),
     "reward in columns": (
         lambda r: broken(r, reward=r.reward[:, None]),
@@ -151,7 +159,7 @@ def test_ground_truth_that_the_task_did_not_announce():
 @one_torch_thread()
 def test_whoever_evaluates_may_use_its_arrays_again(algo):
     """A robot's driver may return the same arrays every time."""
-    search, undisturbed = quick_search(algo, budget=150), quick_search(algo, budget=150)
+    search, undisturbed = (quick_search(algo, budget=150, chunk_size=20) for _ in range(2))
     finish(undisturbed)
     while not search.done:
         rollouts = search.task.evaluate(search.ask())

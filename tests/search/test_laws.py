@@ -19,7 +19,7 @@ from tiny_task import (
     watch,
 )
 
-from stax.search.emitter import emitter_improvement, emitter_sigma, history_window, stagnates
+from stax.search.emitter import emitter_improvement, history_window, stagnates
 from stax.search.policy_set import BOOTSTRAP, EMITTER, EXPLORATION, INITIAL, PolicySet
 from stax.search.selection import select
 
@@ -28,6 +28,13 @@ SETTINGS = {
     "a generation is more than a chunk": {"budget": 501, "chunk_size": 10, "population_size": 20, "emitter_population": 3},
     "three offspring": {"budget": 640, "chunk_size": 100, "population_size": 7, "offspring_per_parent": 3, "seed": 3},
 }
+
+
+class Seen(SimpleNamespace):
+    """What was seen of a run; named briefly, since pytest shows it when a test fails."""
+
+    def __repr__(self) -> str:
+        return "a run"
 
 
 def stale(search) -> list[str]:
@@ -49,6 +56,10 @@ def stale(search) -> list[str]:
         for name, part in held.items()
         if len(part) and not np.array_equal(part.descriptor, search.space.describe(part.rollouts()))
     ]
+    if search.uses_surprise:
+        for name in ("population", "offspring"):
+            surprise = search.space.describe_with_surprise(held[name].rollouts())[1]
+            old += [] if np.array_equal(held[name].surprise, surprise) else [f"surprise of the {name}"]
     if search.method.elites or not len(search.offspring):
         return old
     references = [held[name] for name in ("population", "offspring", "novelty archive", "reward archive")]
@@ -56,6 +67,11 @@ def stale(search) -> list[str]:
     expected = novelty_by_definition(everyone, references, search.parameters.novelty_neighbors)
     if not np.allclose(search.references.novelty(everyone.id, everyone.descriptor), expected, rtol=1e-9):
         old.append("references")
+    if search.phase == "training":
+        for name, part in held.items():
+            if name.startswith(("ancestor", "most novel")):
+                expected = novelty_by_definition(part, references, search.parameters.novelty_neighbors)
+                old += [] if np.allclose(part.novelty, expected, rtol=1e-9) else [f"novelty of the {name}"]
     waiting = held["candidates"]
     expected = novelty_by_definition(waiting, [held["reward archive"]], search.parameters.novelty_neighbors)
     if not np.allclose(search.candidates.novelty(), expected, rtol=1e-9):
@@ -67,7 +83,7 @@ def stale(search) -> list[str]:
 def run(request):
     """A run of a method, and what was seen of it."""
     algo, name = request.param
-    seen = SimpleNamespace(stale=[], explorations=0, trained_after=[], chunks=0, kept_by_emitters=[])
+    seen = Seen(stale=[], explorations=0, trained_after=[], chunks=0, kept_by_emitters=[])
 
     def observer(search, event):
         if event == "phase" and search.phase == "exploration":
@@ -485,9 +501,10 @@ def long_run():
         offspring_per_parent=1,
         archive_additions=2,
         bootstrap_generations=4,
+        emitter_sigma="distance",
     )
     steps = watch(search)
-    return SimpleNamespace(search=search, steps=steps, ledger=search.ledger.columns(), algo="serene")
+    return Seen(search=search, steps=steps, ledger=search.ledger.columns(), algo="serene")
 
 
 def test_emitters_end_when_they_stagnate_and_not_before(long_run):
@@ -571,19 +588,26 @@ def test_the_emitter_that_runs_is_one_that_no_other_beats():
     assert several >= 3
 
 
-def test_sigma_of_every_emitter_follows_from_its_place(long_run):
-    genomes = np.concatenate([step.genomes for step in long_run.steps])
-    firsts = {step.first_id: step for step in long_run.steps if step.phase == "bootstrap"}
-    for record in long_run.search.emitter_records():
+def sigmas_follow(run, expected) -> None:
+    """Every emitter's sigma is what is expected of the distance to the nearest of the population and offspring of its birth."""
+    genomes = np.concatenate([step.genomes for step in run.steps])
+    firsts = {step.first_id: step for step in run.steps if step.phase == "bootstrap"}
+    for record in run.search.emitter_records():
         step = firsts[record.born]
-        around = PolicySet.union([step.population, step.offspring])
-        ancestor = around.take([0])
-        ancestor.id[:], ancestor.genome[:] = record.ancestor, genomes[record.ancestor]
-        others = genomes[around.id[around.id != record.ancestor]]
-        nearest = np.sqrt(((others - genomes[record.ancestor]) ** 2).sum(axis=1)).min()
-        assert record.sigma == pytest.approx(nearest / 3 / np.sqrt(genomes.shape[1]))
-        assert record.sigma == pytest.approx(emitter_sigma(ancestor, around, otherwise=0.5, rule="length"))
+        others = np.setdiff1d(np.concatenate([step.population.id, step.offspring.id]), [record.ancestor])
+        nearest = np.sqrt(((genomes[others] - genomes[record.ancestor]) ** 2).sum(axis=1)).min()
+        assert record.sigma == pytest.approx(expected(nearest))
         assert np.abs(step.genomes - genomes[record.ancestor]).max() < 6 * record.sigma
+        assert (run.ledger["parent"][step.ids] == record.ancestor).all()
+
+
+def test_sigma_of_every_emitter_follows_from_its_place(long_run):
+    sigmas_follow(long_run, lambda nearest: nearest / 3)
+
+
+def test_sigma_of_the_default_preset_is_smaller_by_the_root_of_the_genome_size(run):
+    assert run.search.parameters.emitter_sigma == "length"
+    sigmas_follow(run, lambda nearest: nearest / 3 / np.sqrt(6))
 
 
 # The autoencoder

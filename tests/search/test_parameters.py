@@ -42,6 +42,7 @@ EDGES = [
     ("max_images_per_episode", [100, None], [99, 0], "a whole number of at least 100, or none (no limit)"),
     ("torch_threads", [1, None], [0, 1.5], "a whole number of at least 1, or none (as many as workers)"),
     ("archive_selection", ["uniform", "most-novel"], ["novel", 1, None], "one of 'uniform', 'most-novel'"),
+    ("emitter_sigma", ["distance", "length"], ["third", None], "one of 'distance', 'length'"),
     ("descriptor", ["learned", "ground-truth", "states"], ["truth", None], "one of 'learned', 'ground-truth', 'states'"),
     ("kept_weights", ["best", "last"], ["first", None], "one of 'best', 'last'"),
     ("emitters", [True, False, None], [1, 0, "true"], "true or false, or none (as the method does)"),
@@ -75,13 +76,17 @@ def test_the_values_of_the_paper():
     assert (paper.code_size, paper.learning_rate, paper.patience, paper.max_epochs) == (10, 1e-3, 3, 100)
     assert (paper.batch_size, paper.validation_share, paper.grid_cells) == (128, 0.2, 50)
     assert (paper.archive_selection, paper.kept_weights, paper.descriptor) == ("uniform", "best", "learned")
+    assert (paper.max_images_per_episode, paper.center_observations, paper.scale_observations) == (None, False, False)
+    assert paper.emitter_sigma == "distance"
     assert make_parameters("paper", {}, {}) == paper
 
 
 def test_presets_change_the_values_of_the_paper():
     assert make_parameters("published-code", {}, {}).chunk_size == 1000
     assert make_parameters("default", {}, {}).chunk_size == 100
-    assert make_parameters("default", {}, {}).max_images_per_episode == 6000
+    default = make_parameters("default", {}, {})
+    assert (default.max_images_per_episode, default.emitter_sigma) == (2000, "length")
+    assert (default.center_observations, default.scale_observations) == (True, True)
     for changes in PRESETS.values():
         make_parameters("paper", {}, changes)
 

@@ -140,7 +140,7 @@ def copied(part: PolicySet) -> PolicySet:
     return part.take(np.arange(len(part)))
 
 
-@dataclass
+@dataclass(repr=False)
 class Step:
     """One batch of a run: what was asked for, and the search before and after its rollouts were told."""
 

@@ -12,13 +12,14 @@ from numpy.typing import NDArray
 from stax.errors import InvalidInputError, check_whole
 from stax.representation.space import DescriptorSpace, GroundTruthSpace, StatesSpace
 from stax.search.emitter import Emitter, EmitterRecord
-from stax.search.grid import Coverage, Elites, Grid
+from stax.search.grid import MOST_DIMENSIONS, Coverage, Elites, Grid
 from stax.search.meta_scheduler import schedule
 from stax.search.methods import Method, find_method
 from stax.search.novelty import CandidateBuffer, References
 from stax.search.parameters import Parameters, make_parameters
 from stax.search.policy_set import GrowingSet, PolicySet
 from stax.search.record import Ledger, Stopwatch
+from stax.search.rollout_checks import check_rollouts
 from stax.tasks.task import Genomes, Rollouts, Task
 
 Observer = Callable[["Search", str], None]
@@ -60,10 +61,12 @@ class Search:
         self.random = RandomNumbers(*(np.random.default_rng(s) for s in _seeds(seed)[: len(fields(RandomNumbers))]))
         self.stopwatch = Stopwatch("evaluation", "training", "encoding", "selection", "storage")
         self._observer = observer
-        has_ground_truth = task.ground_truth_bounds is not None
-        self.grid = Grid(task.ground_truth_bounds, parameters.grid_cells) if task.ground_truth_bounds is not None else None
+        bounds = task.ground_truth_bounds
+        # With more numbers than that a grid means nothing, and only MAP-Elites cannot do without.
+        has_grid = bounds is not None and (method.elites or len(bounds) <= MOST_DIMENSIONS)
+        self.grid = Grid(bounds, parameters.grid_cells) if bounds is not None and has_grid else None
         self._coverage = Coverage(self.grid) if self.grid else None
-        self.ledger = Ledger(budget, len(task.ground_truth_bounds or ()) if has_ground_truth else 0)
+        self.ledger = Ledger(budget, len(task.ground_truth_bounds or ()))
         self.metrics: list[dict[str, Any]] = []
         self.max_reward = [0.0] * len(task.reward_areas)
         self.evaluations = 0
@@ -317,52 +320,6 @@ class Search:
 def _seeds(seed: int) -> Sequence[np.random.SeedSequence]:
     """A seed per role: those of `RandomNumbers`, then the descriptor space's."""
     return np.random.SeedSequence(seed).spawn(len(fields(RandomNumbers)) + 1)
-
-
-def check_rollouts(rollouts: Rollouts, count: int, task: Task) -> None:
-    """Refuses what a task or a user's own evaluation must not return."""
-    if not isinstance(rollouts, Rollouts):
-        raise InvalidInputError(f"tell takes stax.Rollouts, not {type(rollouts).__name__}.")
-    if len(rollouts) != count:
-        raise InvalidInputError(f"{count} genomes were asked for, but {len(rollouts)} rollouts came back.")
-    for name in ("reward", "reward_area", "steps"):
-        column = np.asarray(getattr(rollouts, name))
-        if column.ndim != 1 or column.dtype.kind not in ("fiu" if name == "reward" else "iu"):
-            kind = "numbers" if name == "reward" else "whole numbers"
-            raise InvalidInputError(
-                f"Task {task.name!r} must return {name} as a 1-D array of {kind}, not of shape {column.shape} and dtype {column.dtype}."
-            )
-    reward = np.asarray(rollouts.reward)
-    wrong = np.flatnonzero(~np.isfinite(reward))
-    if len(wrong):
-        raise InvalidInputError(
-            f"Task {task.name!r} returned a reward of {reward[wrong[0]]} for policy {wrong[0]} of {count}; rewards must be finite."
-        )
-    area = np.asarray(rollouts.reward_area)
-    wrong = np.flatnonzero((area < -1) | (area >= len(task.reward_areas)))
-    if len(wrong):
-        raise InvalidInputError(
-            f"Task {task.name!r} returned reward area {area[wrong[0]]} for policy {wrong[0]} of {count};"
-            f" it has the areas 0 to {len(task.reward_areas) - 1}, and -1 stands for none."
-        )
-    snapshots = np.shape(rollouts.snapshots)
-    if snapshots[:2] != (count, task.observation_samples):
-        raise InvalidInputError(
-            f"Task {task.name!r} must return snapshots whose shape begins with {(count, task.observation_samples)}"
-            f" (policies, observation samples), not {snapshots}."
-        )
-    if task.ground_truth_bounds is None:
-        if rollouts.ground_truth is not None:
-            raise InvalidInputError(f"Task {task.name!r} has no ground-truth bounds, but its rollouts have a ground_truth.")
-        return
-    if rollouts.ground_truth is None:
-        raise InvalidInputError(f"Task {task.name!r} has ground-truth bounds, but its rollouts have no ground_truth.")
-    shape, ground_truth = (count, len(task.ground_truth_bounds)), np.asarray(rollouts.ground_truth)
-    if ground_truth.shape != shape or not np.isfinite(ground_truth).all():
-        raise InvalidInputError(
-            f"Task {task.name!r} must return a ground_truth of shape {shape} with finite numbers,"
-            f" not of shape {ground_truth.shape}{' with nan or infinity in it' if ground_truth.shape == shape else ''}."
-        )
 
 
 def make_search(
