@@ -28,7 +28,7 @@ def _version() -> str:
     from stax import __version__
 
     packages = []
-    for package in ("numpy", "numba", "gymnasium"):
+    for package in ("numpy", "numba", "torch", "gymnasium"):
         try:
             packages.append(f"{package} {metadata.version(package)}")
         except metadata.PackageNotFoundError:

@@ -1,0 +1,44 @@
+"""One number of cores for everything: the task's threads, BLAS and torch, so that they do not fight."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from threadpoolctl import threadpool_limits
+
+from stax.tasks.task import Task
+
+
+@contextmanager
+def sharing_cores(task: Task, *, workers: int, torch_threads: int | None) -> Iterator[None]:
+    """While inside, tasks that have threads and BLAS use `workers` of them, and torch, if it is used, `torch_threads`.
+
+    These take turns, so each may use all cores; what they were allowed before is restored.
+    """
+    threads: Any = getattr(task, "threads", None)
+    with threadpool_limits(limits=workers, user_api="blas"):
+        if threads is not None:
+            task.threads = workers  # type: ignore[attr-defined]
+        try:
+            with _torch_threads(torch_threads):
+                yield
+        finally:
+            if threads is not None:
+                task.threads = threads  # type: ignore[attr-defined]
+
+
+@contextmanager
+def _torch_threads(threads: int | None) -> Iterator[None]:
+    if threads is None:
+        yield
+        return
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
