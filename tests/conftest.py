@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import signal
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import stax
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # Tests started in the background inherit that Ctrl-C is ignored, and so would the commands that they interrupt.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 DATA = Path(__file__).parent / "data"
 NAMES = ("curling", "hard-maze", "redundant-arm")
