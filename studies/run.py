@@ -69,8 +69,8 @@ def _training() -> Iterator[Run]:
     letter takes hours with five."""
     letter = {"max_images_per_episode": None, "center_observations": False, "scale_observations": False}
     for seed in range(2):
-        yield Run("hard-maze", "paper's training", "stax-single", seed, 6_000, parameters=letter)
-        yield Run("hard-maze", "default training", "stax-single", seed, 6_000)
+        yield Run("hard-maze", "paper's training", "stax-single", seed, 3_000, parameters=letter)
+        yield Run("hard-maze", "default training", "stax-single", seed, 3_000)
 
 
 STUDIES = {

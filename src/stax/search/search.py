@@ -242,7 +242,7 @@ class Search:
         """Every descriptor that anyone holds, anew; a policy held by several is encoded once."""
         near = PolicySet.union([self.population, self.offspring])
         self.describe(near, surprise=self.uses_surprise)
-        held = self._held()
+        held = self.held()
         far = PolicySet.union(held)
         far = far.take(~np.isin(far.id, near.id))
         self.describe(far, surprise=False)
@@ -262,7 +262,7 @@ class Search:
             self.measure_novelty(emitter.ancestor)
             self.measure_novelty(emitter.most_novel)
 
-    def _held(self) -> list[PolicySet]:
+    def held(self) -> list[PolicySet]:
         """Every set that holds descriptors, as views."""
         held = [self.population, self.offspring, self.novelty_archive.policies, self.reward_archive.policies]
         held.append(self.candidates.policies)
