@@ -231,6 +231,23 @@ def test_a_row_does_not_depend_on_its_neighbours():
 NORMALISATIONS = [(False, False), (True, False), (False, True), (True, True)]
 
 
+@pytest.mark.parametrize("name", ["hard-maze", "curling"])
+def test_descriptors_do_not_depend_on_the_number_of_threads(name):
+    task = make_task(name, threads=1)
+    space, rollouts = learned(task, samples=5), rollouts_of(task, 60)
+    before, outcomes = torch.get_num_threads(), []
+    try:
+        for threads in (1, 2, 3):
+            torch.set_num_threads(threads)
+            outcomes.append((space.describe(rollouts), *space.describe_with_surprise(rollouts)))
+            assert torch.get_num_threads() == threads
+    finally:
+        torch.set_num_threads(before)
+    for outcome in outcomes[1:]:
+        for one, other in zip(outcomes[0], outcome, strict=True):
+            np.testing.assert_array_equal(one, other)
+
+
 def normalised(shape, center, scale, pictures):
     """A network whose mean and scale are those of the pictures, and that looks at all of them."""
     with torch.random.fork_rng(devices=[]):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict
 from typing import Any, cast
 
@@ -14,6 +14,7 @@ from torch import Tensor
 from stax.errors import InvalidInputError, check_choice, check_whole
 from stax.representation import tiles
 from stax.representation.autoencoder import Autoencoder, ConvolutionalAutoencoder, make_autoencoder
+from stax.representation.sharing import Arrays, in_shares
 from stax.representation.space import Descriptors, DescriptorSpace, Surprises, used_samples
 from stax.representation.training import Keep, TrainingEpisode, train_episode
 from stax.tasks.task import Rollouts, Task
@@ -136,23 +137,34 @@ class LearnedSpace(DescriptorSpace):
                     pictures.append(reconstructions[:rows].cpu().numpy())
         return np.concatenate(pictures).reshape(len(rollouts), len(self._samples), *shape)
 
-    @torch.inference_mode()
     def codes(self, observations: Tensor) -> NDArray[np.float32]:
         """The codes (n, code_size) of raw observations (n, *observation_shape); the decoder is not needed."""
         chosen, number = self._distinct(observations)
-        return self._encode(observations.index_select(0, torch.from_numpy(chosen))).cpu().numpy()[number]
+        (codes,) = self._infer(self._codes, observations.index_select(0, torch.from_numpy(chosen)))
+        return codes[number]
 
-    @torch.inference_mode()
     def codes_and_errors(self, observations: Tensor) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """The codes of raw observations, and the squared reconstruction error of each, summed over its numbers."""
         chosen, number = self._distinct(observations)
-        observations = observations.index_select(0, torch.from_numpy(chosen))
+        codes, errors = self._infer(self._codes_and_errors, observations.index_select(0, torch.from_numpy(chosen)))
+        return codes[number], errors[number]
+
+    def _infer(self, work: Callable[[Tensor], Arrays], observations: Tensor) -> Arrays:
+        if self.device.type == "cpu":
+            return in_shares(work, observations)
+        with torch.inference_mode():
+            return work(observations)
+
+    def _codes(self, observations: Tensor) -> tuple[NDArray[np.float32]]:
+        return (self._encode(observations).cpu().numpy(),)
+
+    def _codes_and_errors(self, observations: Tensor) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         codes = self._encode(observations)
         errors = [torch.empty(0)]
         for (rows, some), (_, block) in zip(self._blocks(codes), self._blocks(observations), strict=True):
             error = self.autoencoder.decode(some).sub_(self.autoencoder.inputs(block)).square_().flatten(1).sum(1)
             errors.append(error[:rows].cpu())
-        return codes.cpu().numpy()[number], torch.cat(errors).numpy()[number]
+        return codes.cpu().numpy(), torch.cat(errors).numpy()
 
     def _encode(self, observations: Tensor) -> Tensor:
         """The codes of raw observations, on the network's device."""
