@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from stax.cli.algos import word
 from stax.search.methods import METHODS
 from stax.search.parameters import PRESETS, Parameters, allowed, make_parameters
 
@@ -30,22 +31,13 @@ def _own_values() -> list[str]:
     for method in METHODS.values():
         for name, value in method.parameters.items():
             owners.setdefault((name, value), []).append(f"`{method.name}`")
-    return [f"- `{name}={_word(value)}` in {', '.join(methods)}" for (name, value), methods in owners.items()]
+    return [f"- `{name}={word(value)}` in {', '.join(methods)}" for (name, value), methods in owners.items()]
 
 
 def _shown(name: str, values: Parameters) -> str:
     """A value, in bold where the preset changes that of the paper."""
     value = getattr(values, name)
-    return _word(value) if value == getattr(Parameters(), name) else f"**{_word(value)}**"
-
-
-def _word(value: Any) -> str:
-    """A value as `--set` takes it."""
-    if value is None or isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, tuple):
-        return ",".join(f"{number:g}" for number in value)
-    return f"{value:g}" if isinstance(value, float) else str(value)
+    return word(value) if value == getattr(Parameters(), name) else f"**{word(value)}**"
 
 
 def _row(cells: list[str]) -> str:

@@ -98,13 +98,13 @@ def _parameters(method: Method, width: int) -> Iterator[str]:
     yield f"{'--set KEY=VALUE':<{names}}  {symbol_title}{''.join(columns)}".rstrip()
     for name, entry in parameters.items():
         symbol = f"{entry['symbol']:<{symbols}}  " if symbols else ""
-        values = [f"{_word(value):<14}" for value in entry["values"].values()]
+        values = [f"{word(value):<14}" for value in entry["values"].values()]
         yield f"{name:<{names}}  {symbol}{''.join(values)}".rstrip()
         known = f" ({entry['symbol']})" if entry["symbol"] and not symbols else ""
         yield from _wrap("    ", f"{entry['about']}{known}: {entry['allowed']}", width)
 
 
-def _word(value: Any) -> str:
+def word(value: Any) -> str:
     """A value as `--set` takes it."""
     if value is None or isinstance(value, bool):
         return str(value).lower()
