@@ -39,9 +39,11 @@ def in_shares(work: Callable[[Tensor], Arrays], rows: Tensor) -> Arrays:
         with torch.inference_mode():
             return work(part)
 
-    parts = list(_pool(os.getpid(), threads).map(share, rows.tensor_split(shares)))
-    # The threads' own limit is partly the process's, too.
-    torch.set_num_threads(threads)
+    try:
+        parts = list(_pool(os.getpid(), threads).map(share, rows.tensor_split(shares)))
+    finally:
+        # The threads' own limit is partly the process's, too.
+        torch.set_num_threads(threads)
     return tuple(np.concatenate(columns) for columns in zip(*parts, strict=True))
 
 

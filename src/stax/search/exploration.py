@@ -87,6 +87,5 @@ def explore_grid(search: Search) -> Asking:
         genomes = mutate(parents.genome, parameters.mutation_sigma, search.random.mutation, search.bounds)
         offspring = yield from search.evaluate(genomes, parents.id, EXPLORATION)
         search.describe(offspring, surprise=False)
-        search.found_rewards(offspring)
         search.novelty_archive.append(offspring)
         search.offspring = offspring

@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 
 from stax.search.policy_set import PolicySet
 
-LEDGER_COLUMNS = ("parent", "origin", "emitter", "reward", "reward_area", "ground_truth")
-
 
 class Ledger:
     """One row per evaluation, in order: the row is the policy's id."""

@@ -62,11 +62,12 @@ class Search:
         self.stopwatch = Stopwatch("evaluation", "training", "encoding", "selection", "storage")
         self._observer = observer
         bounds = task.ground_truth_bounds
+        self.grid: Grid | None = None
         # With more numbers than that a grid means nothing, and only MAP-Elites cannot do without.
-        has_grid = bounds is not None and (method.elites or len(bounds) <= MOST_DIMENSIONS)
-        self.grid = Grid(bounds, parameters.grid_cells) if bounds is not None and has_grid else None
+        if bounds is not None and (method.elites or len(bounds) <= MOST_DIMENSIONS):
+            self.grid = Grid(bounds, parameters.grid_cells)
         self._coverage = Coverage(self.grid) if self.grid else None
-        self.ledger = Ledger(budget, len(task.ground_truth_bounds or ()))
+        self.ledger = Ledger(budget, len(bounds or ()))
         self.metrics: list[dict[str, Any]] = []
         self.max_reward = [0.0] * len(task.reward_areas)
         self.evaluations = 0
