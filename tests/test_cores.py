@@ -22,7 +22,7 @@ def blas_threads() -> set[int]:
 def test_task_blas_and_torch_share_the_cores_of_a_run_and_get_theirs_back(workers):
     task = stax.make_task("redundant-arm", threads=3)
     before = blas_threads(), torch.get_num_threads()
-    with sharing_cores(task, workers=workers, torch_threads=workers):
+    with sharing_cores(task, workers=workers, learns=True):
         assert task.threads == workers
         # A pool never has more threads than the machine has cores.
         assert max(blas_threads()) <= workers
@@ -37,10 +37,8 @@ def test_a_run_gives_its_workers_to_all_of_them():
     def observer(search, event):
         seen.append((search.task.threads, torch.get_num_threads(), max(blas_threads())))
 
-    stax.run(
-        "redundant-arm", algo="stax-nt", budget=30, population_size=10, workers=1, seed=0, observer=observer, torch_threads=2
-    )
-    assert set(seen) == {(1, 2, 1)}
+    stax.run("redundant-arm", algo="stax-nt", budget=30, population_size=10, workers=1, seed=0, observer=observer)
+    assert set(seen) == {(1, 1, 1)}
 
 
 def test_importing_stax_lets_idle_threads_sleep_unless_told_otherwise():

@@ -232,14 +232,17 @@ NORMALISATIONS = [(False, False), (True, False), (False, True), (True, True)]
 
 
 @pytest.mark.parametrize("name", ["hard-maze", "curling"])
-def test_descriptors_do_not_depend_on_the_number_of_threads(name):
+def test_neither_training_nor_descriptors_depend_on_the_number_of_threads(name):
     task = make_task(name, threads=1)
-    space, rollouts = learned(task, samples=5), rollouts_of(task, 60)
+    rollouts = rollouts_of(task, 60)
     before, outcomes = torch.get_num_threads(), []
     try:
         for threads in (1, 2, 3):
             torch.set_num_threads(threads)
-            outcomes.append((space.describe(rollouts), *space.describe_with_surprise(rollouts)))
+            space = learned(task, samples=5, max_epochs=2, center_observations=True, scale_observations=True)
+            episode = space.train(rollouts)
+            errors = np.array([episode.training_error, episode.validation_error])
+            outcomes.append((errors, space.describe(rollouts), *space.describe_with_surprise(rollouts)))
             assert torch.get_num_threads() == threads
     finally:
         torch.set_num_threads(before)

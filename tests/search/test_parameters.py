@@ -40,7 +40,6 @@ EDGES = [
     ),
     ("descriptor_samples", [1, None], [0, 1.5], "a whole number of at least 1, or none (all)"),
     ("max_images_per_episode", [100, None], [99, 0], "a whole number of at least 100, or none (no limit)"),
-    ("torch_threads", [1, None], [0, 1.5], "a whole number of at least 1, or none (as many as workers)"),
     ("archive_selection", ["uniform", "most-novel"], ["novel", 1, None], "one of 'uniform', 'most-novel'"),
     ("emitter_sigma", ["distance", "length"], ["third", None], "one of 'distance', 'length'"),
     ("descriptor", ["learned", "ground-truth", "states"], ["truth", None], "one of 'learned', 'ground-truth', 'states'"),

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import cast
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
@@ -151,11 +152,11 @@ class ConvolutionalAutoencoder(Autoencoder):
         if not (self.center_observations or self.scale_observations):
             return
         total = torch.zeros(self.observation_shape, dtype=torch.float64)
-        squares = torch.zeros((), dtype=torch.float64)
+        squares = 0
         for block in (observations[some] for some in torch.split(rows, _BLOCK)):
             total += block.sum(0, dtype=torch.int64)
             if self.scale_observations:
-                squares += block.to(torch.float32).square_().sum(dtype=torch.float64)
+                squares += int(block.to(torch.int32).square_().sum(dtype=torch.int64))
         mean = total / len(rows)
         variance = (squares / len(rows) - mean.square().sum()) / mean.numel()
         if self.center_observations:
@@ -211,11 +212,12 @@ class DenseAutoencoder(Autoencoder):
         return reconstructions
 
     def fit_to(self, observations: Tensor, rows: Tensor) -> None:
-        values = observations[rows].to(torch.float64)
-        deviation = values.std(0, correction=0)
-        self.mean.copy_(values.mean(0))
+        # By NumPy, since the sums of torch depend on the number of its threads.
+        values = observations[rows].numpy().astype(np.float64)
+        deviation = values.std(0)
+        self.mean.copy_(torch.from_numpy(values.mean(0)))
         # What never changes has no unit to be measured in.
-        self.deviation.copy_(torch.where(deviation > 0, deviation, 1.0))
+        self.deviation.copy_(torch.from_numpy(np.where(deviation > 0, deviation, 1.0)))
 
 
 def make_autoencoder(

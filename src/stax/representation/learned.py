@@ -32,7 +32,7 @@ _ROLES = ("weights", "sampling", "splits", "shuffles")
 class LearnedSpace(DescriptorSpace):
     """Codes of the used observations of a rollout, one after the other; surprise is their reconstruction error.
 
-    All randomness comes from `seed`. The same seed and the same calls give the same bits on the same machine with the same
+    All randomness comes from `seed`. The same seed and the same calls give the same bits on the same machine, on a CPU for any
     number of torch threads; a row's descriptor does not depend on the other rows it is computed with.
 
     Args:

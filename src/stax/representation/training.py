@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -12,9 +13,14 @@ from torch import Tensor
 from torch.nn import functional
 
 from stax.representation.autoencoder import Autoencoder
+from stax.representation.sharing import on_cores
 
 EndedBy = Literal["patience", "max_epochs", "max_images"]
 Keep = Literal["best", "last"]
+
+_SHARE = 32
+"""Observations of a batch whose gradients are computed together, so that what the layers leave behind stays in the cache. Always
+exactly so many, or the bits would depend on the number of cores."""
 
 
 @dataclass(frozen=True)
@@ -133,24 +139,37 @@ def train_epoch(
     autoencoder: Autoencoder, optimizer: torch.optim.Optimizer, observations: Tensor, rows: Tensor, batch_size: int
 ) -> float:
     """One epoch over these rows of raw observations; returns the mean squared error on the way."""
-    device = next(autoencoder.parameters()).device
+    weights = list(autoencoder.parameters())
+    device = weights[0].device
+
+    def error_and_gradients(share: Tensor) -> tuple[float, Sequence[Tensor]]:
+        """The mean squared error of these rows, weighed by their part of the batch, and its gradients."""
+        inputs = autoencoder.inputs(observations[share].to(device))
+        error = functional.mse_loss(autoencoder(inputs), inputs) * (len(share) / len(batch))
+        return error.item(), torch.autograd.grad(error, weights)
+
     total = 0.0
     for batch in torch.split(rows, batch_size):
-        inputs = autoencoder.inputs(observations[batch].to(device))
-        optimizer.zero_grad()
-        loss = functional.mse_loss(autoencoder(inputs), inputs)
-        loss.backward()  # type: ignore[no-untyped-call]
+        errors, gradients = zip(*on_cores(error_and_gradients, _shares(batch, device)), strict=True)
+        for weight, parts in zip(weights, zip(*gradients, strict=True), strict=True):
+            weight.grad = sum(parts[1:], parts[0])
         optimizer.step()
-        total += loss.item() * len(batch)
+        total += sum(errors) * len(batch)
     return total / len(rows)
 
 
-@torch.inference_mode()
 def mean_error(autoencoder: Autoencoder, observations: Tensor, rows: Tensor, batch_size: int) -> float:
     """Mean squared reconstruction error per number of an observation, over these rows."""
     device = next(autoencoder.parameters()).device
-    total = 0.0
-    for batch in torch.split(rows, batch_size):
-        inputs = autoencoder.inputs(observations[batch].to(device))
-        total += functional.mse_loss(autoencoder(inputs), inputs).item() * len(batch)
-    return total / len(rows)
+
+    def error(share: Tensor) -> float:
+        with torch.inference_mode():
+            inputs = autoencoder.inputs(observations[share].to(device))
+            return functional.mse_loss(autoencoder(inputs), inputs).item() * len(share)
+
+    return sum(sum(on_cores(error, _shares(batch, device))) for batch in torch.split(rows, batch_size)) / len(rows)
+
+
+def _shares(batch: Tensor, device: torch.device) -> Sequence[Tensor]:
+    """The rows that go through the network together: on a CPU few, on several cores at once; elsewhere all."""
+    return torch.split(batch, _SHARE if device.type == "cpu" else len(batch))

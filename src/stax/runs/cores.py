@@ -12,8 +12,8 @@ from stax.tasks.task import Task
 
 
 @contextmanager
-def sharing_cores(task: Task, *, workers: int, torch_threads: int | None) -> Iterator[None]:
-    """While inside, tasks that have threads and BLAS use `workers` of them, and torch, if it is used, `torch_threads`.
+def sharing_cores(task: Task, *, workers: int, learns: bool) -> Iterator[None]:
+    """While inside, tasks that have threads, BLAS and, if something is learned, torch use `workers` of them.
 
     These take turns, so each may use all cores; what they were allowed before is restored.
     """
@@ -22,7 +22,7 @@ def sharing_cores(task: Task, *, workers: int, torch_threads: int | None) -> Ite
         if threads is not None:
             task.threads = workers  # type: ignore[attr-defined]
         try:
-            with _torch_threads(torch_threads):
+            with _torch_threads(workers if learns else None):
                 yield
         finally:
             if threads is not None:

@@ -39,8 +39,7 @@ def run(
         task: a task or its name.
         algo: a method, see `stax algos`.
         budget: evaluations to spend, exactly; the paper's runs spend 500,000.
-        seed: of all randomness. The same seed gives the same archives bit for bit: for any number of workers without an
-            autoencoder, for the same number of torch threads with one.
+        seed: of all randomness. The same seed gives the same archives bit for bit, for any number of workers.
         preset: default, paper or published-code.
         out: a folder for the results, which must not exist yet or be empty.
         workers: cores to use for evaluations, linear algebra and the autoencoder; all available ones if None.
@@ -52,16 +51,13 @@ def run(
     workers = available_threads() if workers is None else check_whole("workers", workers, 1)
     folder = None if out is None else empty_folder(Path(out))
     options = {name: parameters.pop(name) for name in list(parameters) if name.startswith("task.")}
-    if parameters.get("torch_threads") is None:
-        parameters["torch_threads"] = workers
     # Before the task is made, which may take a while: a misspelt name is told at once.
     learns = make_parameters(preset, find_method(algo).parameters, parameters).descriptor == "learned"
     if isinstance(task, str):
         task = make_task(task, **{name.removeprefix("task."): value for name, value in options.items()})
     elif options:
         raise InvalidInputError(f"{next(iter(options))} was given beside a task that is made already; give it to make_task.")
-    torch_threads = parameters["torch_threads"] if learns else None
-    with sharing_cores(task, workers=workers, torch_threads=torch_threads):
+    with sharing_cores(task, workers=workers, learns=learns):
         search = make_search(
             algo, task, budget=budget, seed=seed, preset=preset, device=device, observer=observer, **parameters
         )

@@ -147,9 +147,6 @@ class Parameters:
     scale_observations: bool = _parameter(
         False, "whether that difference is divided by its standard deviation over the training set", kind="flag"
     )
-    torch_threads: int | None = _parameter(
-        None, "threads of the autoencoder; a run repeats bit for bit with the same number", none="as many as workers"
-    )
 
 
 PRESETS: dict[str, dict[str, Any]] = {
