@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import os
 import signal
 from pathlib import Path
 
@@ -21,6 +23,26 @@ NAMES = ("curling", "hard-maze", "redundant-arm")
 @pytest.fixture(scope="session")
 def tasks() -> dict[str, stax.Task]:
     return {name: stax.make_task(name) for name in NAMES}
+
+
+@pytest.fixture(scope="session")
+def ray_cluster():
+    """One small cluster for all tests, running already as one may be."""
+    import ray
+
+    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+    on_sigterm = signal.getsignal(signal.SIGTERM)
+    ray.init(
+        address="local",
+        num_cpus=2,
+        object_store_memory=80 * 2**20,
+        include_dashboard=False,
+        log_to_driver=False,
+        logging_level=logging.ERROR,
+    )
+    signal.signal(signal.SIGTERM, on_sigterm)
+    yield ray
+    ray.shutdown()
 
 
 @pytest.fixture(params=NAMES)

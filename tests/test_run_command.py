@@ -22,7 +22,7 @@ import pytest
 from stax.cli.main import build_parser, main
 from stax.cli.progress import Pace, PlainProgress, duration
 from stax.cli.settings import parse_settings
-from stax.runs.run import DEFAULT_BUDGET
+from stax.runs.config import DEFAULT_BUDGET
 
 TESTS = Path(__file__).parent
 STAX = Path(sys.executable).parent / "stax"
@@ -109,7 +109,8 @@ def test_no_folder_is_taken_twice_and_own_tasks_may_print(tmp_path):
     (tmp_path / "runs" / "own_tasks-TalkingTask-stax-nt-0-1").mkdir(parents=True)
     done = run("own_tasks:TalkingTask", "--algo", "stax-nt", "--budget", "100", "--quiet", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (0, "runs/own_tasks-TalkingTask-stax-nt-0-2\n"), done.stderr
-    assert done.stderr == "hello from the simulator\n"
+    # Each of its workers says so.
+    assert set(done.stderr.splitlines()) == {"hello from the simulator"}
 
 
 @pytest.mark.parametrize(
@@ -169,9 +170,8 @@ def test_a_folder_with_something_in_it_is_left_alone(tmp_path, monkeypatch, caps
 def test_a_failing_task_is_one_line_and_exit_code_1(tmp_path):
     done = run("own_tasks:CrashingTask", "--algo", "stax-nt", "--quiet", "--out", "here", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr.startswith(
-        "stax: Task 'point' failed to evaluate 100 policies: RuntimeError: the simulator is not connected"
-    )
+    said = r"stax: Task 'point' failed to evaluate \d+ policies: RuntimeError: the simulator is not connected"
+    assert re.match(said, done.stderr)
     assert done.stderr.count("\n") == 1
     assert list(tmp_path.iterdir()) == []
 
@@ -257,8 +257,9 @@ def test_live_display_ends_well_when_asked_to_end(tmp_path, request_to_end):
     assert terminal.process.returncode == 130
     assert terminal.shown.rindex("\x1b[?25h") > terminal.shown.rindex("\x1b[?25l")
     assert "phase        interrupted" in CONTROL.sub("", terminal.shown)
-    assert terminal.shown.endswith("stax: interrupted\r\n")
-    assert list(tmp_path.iterdir()) == []
+    said = r"stax: interrupted after [\d,]+ evaluations; all is saved, go on with: stax resume runs/redundant-arm-ns-0-1\r\n$"
+    assert re.search(said, terminal.shown)
+    assert json.loads((tmp_path / "runs/redundant-arm-ns-0-1/summary.json").read_text())["status"] == "interrupted"
 
 
 def test_a_terminal_that_can_show_nothing_gets_lines(tmp_path):

@@ -17,7 +17,8 @@ from stax.tasks.task import check_genomes
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from stax.runs import Result, run
+    from stax.runs.result import Result, load
+    from stax.runs.run import RunInterrupted, resume, run
     from stax.search import PolicySet, Search, make_search
 
 __all__ = [
@@ -26,17 +27,23 @@ __all__ = [
     "Result",
     "RewardArea",
     "Rollouts",
+    "RunInterrupted",
     "Search",
     "Task",
     "__version__",
     "check_genomes",
+    "load",
     "make_search",
     "make_task",
+    "resume",
     "run",
 ]
 
 _LATER = {
     "Result": "stax.runs",
+    "RunInterrupted": "stax.runs",
+    "load": "stax.runs",
+    "resume": "stax.runs",
     "run": "stax.runs",
     "PolicySet": "stax.search",
     "Search": "stax.search",

@@ -39,6 +39,11 @@ class LiveProgress(Progress):
         self._console = Console(stderr=True, highlight=False)
         self._live = Live(get_renderable=self._picture, console=self._console, refresh_per_second=8, vertical_overflow="crop")
         self._ending = ""
+        self._stopping = ""
+
+    def stopping(self, words: str) -> str:
+        self._stopping = words
+        return ""
 
     def _begin(self, search: Search) -> None:
         self._live.start(refresh=True)
@@ -83,7 +88,8 @@ class LiveProgress(Progress):
             facts.add_row("phase", Text(self._ending, "red" if self._ending != "done" else "green"))
             facts.add_row("time", f"{duration(self._pace.elapsed)}, {self._pace.mean_rate():,.0f} a second")
         else:
-            facts.add_row("phase", Text(_PHASES.get(search.phase, search.phase), "cyan"))
+            phase = Text(_PHASES.get(search.phase, search.phase), "cyan")
+            facts.add_row("phase", Text(self._stopping, "yellow") if self._stopping else phase)
             pace = f"{duration(self._pace.elapsed)} gone, {left} left, {self._pace.rate():,.0f} a second"
             facts.add_row("time", pace)
         if search.coverage is not None:

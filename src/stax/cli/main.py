@@ -75,6 +75,23 @@ def build_parser() -> argparse.ArgumentParser:
     algos.add_argument("--json", action="store_true", help="as JSON")
     algos.set_defaults(command=_algos)
 
+    show = commands.add_parser(
+        "show",
+        help="sum up a run folder",
+        description="Tells what a run is, how far it has come and what it has found, with a small plot. It runs nothing.",
+    )
+    show.add_argument("dir", metavar="DIR", help="the run's folder")
+    show.add_argument("--json", action="store_true", help="the summary as JSON")
+    show.set_defaults(command=_show)
+
+    completion = commands.add_parser(
+        "completion",
+        help="print a script that completes the command's words in your shell",
+        description='Prints a script for your shell. For bash, put this into ~/.bashrc: eval "$(stax completion bash)"',
+    )
+    completion.add_argument("shell", metavar="SHELL", choices=("bash", "zsh", "fish", "tcsh"), help="bash, zsh, fish or tcsh")
+    completion.set_defaults(command=_completion)
+
     check = commands.add_parser(
         "check-task",
         help="test a task, your own above all, against the contract",
@@ -100,35 +117,59 @@ def _add_run(commands: Any) -> None:
     search = commands.add_parser(
         "run",
         help="search with one method on one task",
-        description="Searches until the budget is spent, and writes what was found into a folder, whose path is printed.",
+        description="Searches until the budget is spent, and writes what was found into a folder, whose path is printed."
+        " Ctrl-C finishes the chunk and saves; 'stax resume' goes on from there.",
         epilog="Example: stax run hard-maze --budget 50000 --seed 1 --set population_size=50 --set task.sensors=published-code",
     )
-    search.add_argument("task", metavar="TASK", help="a task's name (see 'stax tasks'), or module:Class for your own")
-    search.add_argument("--algo", metavar="NAME", default="stax", help="the method (default stax; see 'stax algos')")
-    # The number is that of stax.runs.run, which takes too long to import for a help text.
+    search.add_argument(
+        "task", metavar="TASK", nargs="?", help="a task's name (see 'stax tasks'), or module:Class for your own; or in --config"
+    )
+    search.add_argument(
+        "--config", metavar="FILE", help="a TOML file with what is not given here, a run's own config.toml for instance"
+    )
+    search.add_argument("--algo", metavar="NAME", help="the method (default stax; see 'stax algos')")
+    # The number is that of stax.runs.config, which takes too long to import for a help text.
     search.add_argument(
         "--budget", type=_whole(1), metavar="N", help="evaluations to spend (default 20,000; the paper's runs spend 500,000)"
     )
-    search.add_argument("--seed", type=_whole(0), metavar="S", default=0, help="of all randomness (default 0)")
-    search.add_argument(
-        "--preset", metavar="NAME", default="default", help="default, paper or published-code (explained by 'stax algos')"
-    )
+    search.add_argument("--seed", type=_whole(0), metavar="S", help="of all randomness (default 0)")
+    search.add_argument("--preset", metavar="NAME", help="default, paper or published-code (explained by 'stax algos')")
     search.add_argument(
         "--set",
         action="append",
         default=[],
         metavar="KEY=VALUE",
-        help="a parameter of the search (see 'stax algos NAME'), or task.OPTION=VALUE for one of the task's (repeatable)",
+        help="a parameter of the search (see 'stax algos NAME') or of the run (see docs/runs.md), or task.OPTION=VALUE for one of the"
+        " task's (repeatable)",
     )
     search.add_argument(
         "--out", metavar="DIR", help="a new or empty folder to write to (default runs/TASK-ALGO-SEED-n with the first free n)"
     )
-    search.add_argument("--workers", type=_whole(1), metavar="N", help="cores to use (default all)")
-    search.add_argument(
-        "--device", choices=("auto", "cpu", "cuda", "mps"), default="auto", help="where the autoencoder is (default auto)"
-    )
+    _add_where(search)
+    search.add_argument("--trust", action="store_true", help="import the task's code although only --config names it")
     search.add_argument("--quiet", action="store_true", help="say nothing but what goes wrong")
     search.set_defaults(command=_search)
+
+    again = commands.add_parser(
+        "resume",
+        help="go on with an interrupted run",
+        description="Goes on with a run from its last checkpoint, to the same end as if it had never been interrupted.",
+    )
+    again.add_argument("dir", metavar="DIR", help="the run's folder")
+    _add_where(again)
+    again.add_argument("--trust", action="store_true", help="import the task's code if the run's configuration names any")
+    again.add_argument("--quiet", action="store_true", help="say nothing but what goes wrong")
+    again.set_defaults(command=_resume)
+
+
+def _add_where(parser: argparse.ArgumentParser) -> None:
+    """Where and with how much a run is done."""
+    parser.add_argument(
+        "--backend", choices=("local", "ray"), help="where evaluations run (default local: this machine; ray: a cluster)"
+    )
+    parser.add_argument("--address", metavar="ADDRESS", help="of the Ray cluster (default: one on this machine)")
+    parser.add_argument("--workers", type=_whole(1), metavar="N", help="cores to use (default all)")
+    parser.add_argument("--device", choices=("auto", "cpu", "cuda", "mps"), help="where the autoencoder is (default auto)")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -138,9 +179,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except InvalidInputError as error:
         print(f"stax: {error}", file=sys.stderr)
         return WRONG_USAGE
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as interrupt:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
-        print("stax: interrupted", file=sys.stderr)
+        print(f"stax: {str(interrupt) or 'interrupted'}", file=sys.stderr)
         return INTERRUPTED
     except BrokenPipeError:
         # Whoever read our output has gone, as `| head` does.
@@ -208,7 +249,7 @@ def _check_task(options: argparse.Namespace) -> int:
     from stax.tasks import make_task
     from stax.tasks.contract import check_task
 
-    _find_own(options.name)
+    _find_own()
     settings = {name.removeprefix("task."): value for name, value in parse_settings(options.set).items()}
     task = make_task(options.name, **settings)
     findings = check_task(task, seed=options.seed)
@@ -225,11 +266,10 @@ def _check_task(options: argparse.Namespace) -> int:
     return DONE
 
 
-def _find_own(task: str) -> None:
+def _find_own() -> None:
     """A task of your own lies in the folder the command is called from."""
-    if ":" in task:
-        # Behind the installed packages, so as not to hide one.
-        sys.path.append(str(Path.cwd()))
+    # Behind the installed packages, so as not to hide one.
+    sys.path.append(str(Path.cwd()))
 
 
 def _algos(options: argparse.Namespace) -> int:
@@ -239,12 +279,37 @@ def _algos(options: argparse.Namespace) -> int:
     return DONE
 
 
+def _show(options: argparse.Namespace) -> int:
+    from stax.cli.show import show_command
+
+    print(show_command(options.dir, as_json=options.json))
+    return DONE
+
+
+def _completion(options: argparse.Namespace) -> int:
+    from stax.cli.completion import completion_script
+
+    print(completion_script(build_parser(), options.shell))
+    return DONE
+
+
 def _search(options: argparse.Namespace) -> int:
     from stax.cli.run import run_command
 
-    _find_own(options.task)
+    return _run_or_fail(run_command, options)
+
+
+def _resume(options: argparse.Namespace) -> int:
+    from stax.cli.run import resume_command
+
+    return _run_or_fail(resume_command, options)
+
+
+def _run_or_fail(command: Callable[[argparse.Namespace], Path], options: argparse.Namespace) -> int:
+    """Prints the folder that the command wrote to."""
+    _find_own()
     try:
-        print(run_command(options))
+        print(command(options))
     except RuntimeError as error:
         print(f"stax: {error}", file=sys.stderr)
         return FAILED

@@ -36,7 +36,7 @@ class Progress:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
         if self._search is not None:
             self._pace.note(self._search.evaluations)
-            ending = "interrupted" if kind is KeyboardInterrupt else "failed" if kind else "done"
+            ending = "done" if kind is None else "interrupted" if issubclass(kind, KeyboardInterrupt) else "failed"
             self._end(self._search, ending)
 
     def __call__(self, search: Search, event: str) -> None:
@@ -46,6 +46,15 @@ class Progress:
             self._begin(search)
         else:
             self._go_on(search)
+
+    @property
+    def begun(self) -> bool:
+        """Whether the search has been made."""
+        return self._search is not None
+
+    def stopping(self, words: str) -> str:
+        """The run is about to stop; returns what is to be said of it, nothing if it is shown otherwise or not at all."""
+        return ""
 
     def _begin(self, search: Search) -> None:
         """The search has been made."""
@@ -79,7 +88,12 @@ class PlainProgress(Progress):
 
     def _begin(self, search: Search) -> None:
         self._last_line = time.monotonic()
-        _say(f"{heading(search)}, {search.budget:,} evaluations, {self._about}")
+        self._last_tenth = 10 * search.evaluations // search.budget
+        resumed = f", resumed after {search.evaluations:,}" if search.evaluations else ""
+        _say(f"{heading(search)}, {search.budget:,} evaluations{resumed}, {self._about}")
+
+    def stopping(self, words: str) -> str:
+        return words
 
     def _go_on(self, search: Search) -> None:
         tenth = 10 * search.evaluations // search.budget
@@ -108,11 +122,16 @@ class Pace:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._began = time.monotonic()
-        self._noted: deque[tuple[float, int]] = deque([(self._began, 0)])
+        self._noted: deque[tuple[float, int]] = deque()
+        self._first = 0
 
     def note(self, evaluations: int) -> None:
         now = time.monotonic()
         with self._lock:
+            if not self._noted:
+                # A resumed run has some already, which this process did not do.
+                self._first = evaluations
+                self._noted.append((self._began, evaluations))
             if len(self._noted) > 1 and now - self._noted[-2][0] < 0.5:
                 self._noted.pop()
             self._noted.append((now, evaluations))
@@ -129,10 +148,13 @@ class Pace:
 
     def mean_rate(self) -> float:
         """Evaluations a second since the start."""
-        return self._noted[-1][1] / max(self.elapsed, 1e-3)
+        done = self._noted[-1][1] - self._first if self._noted else 0
+        return done / max(self.elapsed, 1e-3)
 
     def seconds_left(self, budget: int) -> float | None:
         """None while nothing is known."""
+        if not self._noted:
+            return None
         evaluations = self._noted[-1][1]
         rate = self._rate_over(self._long()) or self.mean_rate()
         return (budget - evaluations) / rate if rate else None
@@ -142,6 +164,8 @@ class Pace:
 
     def _rate_over(self, seconds: float) -> float:
         with self._lock:
+            if not self._noted:
+                return 0.0
             now, evaluations = self._noted[-1]
             then, before = next((noted for noted in reversed(self._noted) if noted[0] <= now - seconds), self._noted[0])
         return (evaluations - before) / (now - then) if now > then else 0.0

@@ -1,4 +1,4 @@
-"""`stax run`: one search, watched, summed up and drawn."""
+"""`stax run` and `stax resume`: one search, watched, summed up and drawn."""
 
 from __future__ import annotations
 
@@ -6,60 +6,131 @@ import argparse
 import logging
 import os
 import re
-import signal
 import sys
-from collections.abc import Iterator
+import warnings
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
-from types import FrameType
-from typing import Any, NoReturn
+from typing import Any
 
-from stax.cli.progress import choose_progress
+from stax.cli.interruption import Interruption
+from stax.cli.progress import Progress, choose_progress
 from stax.cli.settings import parse_settings
-from stax.compiling import available_threads
 from stax.errors import InvalidInputError, in_one_line
+from stax.runs.config import RUN_KEYS, RunConfig, make_config, read_config
+from stax.runs.folder import RunFolder
 from stax.runs.result import Result
-from stax.runs.run import DEFAULT_BUDGET, empty_folder, run
-
-_OPTIONS = ("algo", "budget", "seed", "preset", "out", "workers", "device")
+from stax.runs.run import RunInterrupted, begin, empty_folder, resume
 
 
 def run_command(options: argparse.Namespace) -> Path:
     """Runs the search that the options ask for, and returns the folder it wrote."""
+    config = _configuration(options)
+    with _folder(options, config) as folder:
+
+        def search(progress: Progress, interruption: Interruption) -> Result:
+            return begin(config, out=folder, observer=progress, stop=interruption.asked)
+
+        _watched(search, folder, quiet=options.quiet, preset=config.preset, workers=config.workers)
+    return folder
+
+
+def resume_command(options: argparse.Namespace) -> Path:
+    """Goes on with a run, and returns its folder."""
+    folder = RunFolder.existing(options.dir)
+    config, _ = folder.read_config()
+    if folder.summary().get("status") == "finished":
+        if not options.quiet:
+            print(f"stax: the run in {options.dir} is finished; there is nothing to do.", file=sys.stderr)
+        return folder.path
+
+    def search(progress: Progress, interruption: Interruption) -> Result:
+        return resume(
+            folder.path,
+            trust=options.trust,
+            workers=options.workers,
+            device=options.device,
+            backend=options.backend,
+            address=options.address,
+            observer=progress,
+            stop=interruption.asked,
+        )
+
+    _watched(search, folder.path, quiet=options.quiet, preset=config.preset, workers=options.workers or config.workers)
+    return folder.path
+
+
+def _configuration(options: argparse.Namespace) -> RunConfig:
+    """From the file, changed by the options, changed by the settings."""
     settings = parse_settings(options.set)
     for name in settings:
-        if name in _OPTIONS:
+        if name in RUN_KEYS or name == "out":
             raise InvalidInputError(f"{name} is no parameter of the search; give --{name} VALUE instead of --set {name}=VALUE.")
-    with _folder(options) as folder:
-        result = _search(options, folder, settings)
-        drawn = _draw(result, folder)
-    if not options.quiet:
+    given: dict[str, Any] = {}
+    parameters: dict[str, Any] = {}
+    if options.config is not None:
+        given, parameters = read_config(Path(options.config))
+    elif options.task is None:
+        raise InvalidInputError("A TASK is needed (see 'stax tasks'), or --config FILE.toml with one.")
+    named_by_file = options.task is None
+    if options.task is not None and given.get("task") not in (None, options.task):
+        # The options of another task mean nothing to this one.
+        parameters = {name: value for name, value in parameters.items() if not name.startswith("task.")}
+    given |= {name: getattr(options, name) for name in RUN_KEYS if getattr(options, name) is not None}
+    config = make_config(given, {**parameters, **settings})
+    if named_by_file and config.names_code and not options.trust:
+        raise InvalidInputError(
+            f"{options.config} names code as its task, {config.task!r}. If you trust it, say so with --trust, or name the task yourself."
+        )
+    return config
+
+
+def _watched(
+    search: Callable[[Progress, Interruption], Result], folder: Path, *, quiet: bool, preset: str, workers: int
+) -> None:
+    """Does a search with everything a person sees of it."""
+    progress = choose_progress(quiet=quiet, preset=preset, workers=workers)
+    try:
+        # What a task of the user's own prints is no result: stdout carries the folder's name alone.
+        with redirect_stdout(sys.stderr), _warnings_in_one_line(), Interruption(progress) as interruption, progress:
+            result = search(progress, interruption)
+    except RunInterrupted as interrupted:
+        raise KeyboardInterrupt(
+            f"interrupted after {interrupted.evaluations:,} evaluations; all is saved, go on with: stax resume {folder}"
+        ) from None
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(f"interrupted{_how_to_go_on(folder)}") from None
+    except (RuntimeError, MemoryError, InvalidInputError) as error:
+        hint = _how_to_go_on(folder)
+        if not hint or hint in str(error):
+            raise
+        raise type(error)(f"{error}{'' if str(error).endswith('.') else '.'} It is kept{hint}") from error
+    drawn = _draw(result, folder)
+    if not quiet:
         from stax.cli.summary import summary_lines
 
         columns = os.get_terminal_size(sys.stderr.fileno()).columns if sys.stderr.isatty() else None
         print(*summary_lines(result, folder, columns), sep="\n", file=sys.stderr)
     if drawn is not None:
         print(f"stax: the picture could not be drawn: {in_one_line(drawn)}", file=sys.stderr)
-    return folder
 
 
-def _search(options: argparse.Namespace, folder: Path, settings: dict[str, Any]) -> Result:
-    workers = options.workers or available_threads()
-    progress = choose_progress(quiet=options.quiet, preset=options.preset, workers=workers)
-    # What a task of the user's own prints is no result: stdout carries the folder's name alone.
-    with redirect_stdout(sys.stderr), _ending_when_asked_to(), progress:
-        return run(
-            options.task,
-            algo=options.algo,
-            budget=DEFAULT_BUDGET if options.budget is None else options.budget,
-            seed=options.seed,
-            preset=options.preset,
-            out=folder,
-            workers=workers,
-            device=options.device,
-            observer=progress,
-            **settings,
-        )
+def _how_to_go_on(folder: Path) -> str:
+    """From the last checkpoint, if there is one."""
+    kept = RunFolder(folder).checkpoints() if folder.is_dir() else []
+    return f"; go on from the checkpoint after {int(kept[0].stem):,} evaluations with: stax resume {folder}" if kept else ""
+
+
+@contextmanager
+def _warnings_in_one_line() -> Iterator[None]:
+    def show(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
+        if issubclass(category, RuntimeWarning):
+            print(f"stax: warning: {message}", file=sys.stderr)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", RuntimeWarning)
+        warnings.showwarning = show
+        yield
 
 
 def _draw(result: Result, folder: Path) -> Exception | None:
@@ -76,7 +147,7 @@ def _draw(result: Result, folder: Path) -> Exception | None:
 
 
 @contextmanager
-def _folder(options: argparse.Namespace) -> Iterator[Path]:
+def _folder(options: argparse.Namespace, config: RunConfig) -> Iterator[Path]:
     """The folder to write to, made; whatever was made of it is taken away again if nothing has been written at the end."""
     made: list[Path] = []
     try:
@@ -84,7 +155,7 @@ def _folder(options: argparse.Namespace) -> Iterator[Path]:
             folder = empty_folder(Path(options.out))
             _make(folder, made)
         else:
-            folder = _first_free(options, made)
+            folder = _first_free(config, made)
         yield folder
     finally:
         for path in reversed(made):
@@ -94,12 +165,16 @@ def _folder(options: argparse.Namespace) -> Iterator[Path]:
                 break
 
 
-def _first_free(options: argparse.Namespace, made: list[Path]) -> Path:
+def run_name(config: RunConfig) -> str:
+    """<task>-<algo>-<seed>, fit for a folder."""
+    return re.sub(r"[^A-Za-z0-9_.-]+", "-", f"{config.task}-{config.algo}-{config.seed}").lstrip(".-")
+
+
+def _first_free(config: RunConfig, made: list[Path]) -> Path:
     """runs/<task>-<algo>-<seed>-<n> with the first n that nobody has taken."""
-    name = re.sub(r"[^A-Za-z0-9_.-]+", "-", f"{options.task}-{options.algo}-{options.seed}").lstrip(".-")
     number = 1
     while True:
-        folder = Path("runs") / f"{name}-{number}"
+        folder = Path("runs") / f"{run_name(config)}-{number}"
         # Made rather than looked for, so that two runs that start together do not take the same one.
         if not folder.exists() and _make(folder, made):
             return folder
@@ -123,17 +198,3 @@ def _make(folder: Path, made: list[Path]) -> bool:
     except OSError as error:
         raise InvalidInputError(f"The output folder {str(folder)!r} cannot be made: {error.strerror}.") from None
     return bool(made) and made[-1] == folder
-
-
-@contextmanager
-def _ending_when_asked_to() -> Iterator[None]:
-    """A request to end is answered as Ctrl-C is, so that the terminal is left as it was found."""
-
-    def end(_: int, __: FrameType | None) -> NoReturn:
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGTERM, end)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)

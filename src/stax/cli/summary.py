@@ -16,11 +16,12 @@ _FILES = {
     "summary.json": "these numbers and all parameters",
     "metrics.csv": "the course of the search, a row per chunk of the budget",
     "ledger.parquet": "every evaluation",
+    "emitters.csv": "what became of every emitter",
     "archives/novelty.npz": "the policies of the novelty archive",
     "archives/reward.npz": "the policies of the reward archive",
     "autoencoder.safetensors": "the trained autoencoder",
     "archives.png": "where the policies of both archives end, and the course of the search",
-    "config.toml": "what is needed to run it again",
+    "config.toml": "what is needed to run it again: stax run --config",
 }
 
 
@@ -31,12 +32,18 @@ def summary_lines(result: Result, folder: Path, columns: int | None = None) -> I
         f" {result.evaluations:,} evaluations in {duration(result.seconds['total'])}"
     )
     yield from _wrap("", title, columns)
-    yield from _table(list(_facts(result)), columns)
+    yield from table(list(_facts(result)), columns)
     yield f"written to {folder}:"
-    yield from _table([(name, about) for name, about in _FILES.items() if (folder / name).is_file()], columns)
+    yield from table(list(written_files(folder)), columns)
 
 
-def _table(rows: list[tuple[str, str]], columns: int | None) -> Iterator[str]:
+def written_files(folder: Path) -> Iterator[tuple[str, str]]:
+    """The files of a run folder that there are, and what they hold."""
+    return ((name, about) for name, about in _FILES.items() if (folder / name).is_file())
+
+
+def table(rows: list[tuple[str, str]], columns: int | None) -> Iterator[str]:
+    """Names and values in two columns."""
     widest = max((len(name) for name, _ in rows), default=0)
     for name, value in rows:
         yield from _wrap(f"  {name:<{widest}}  ", value, columns)
@@ -56,19 +63,20 @@ def _facts(result: Result) -> Iterator[tuple[str, str]]:
     widest = max(len(area.name) for area in result.task.reward_areas)
     for number, area in enumerate(result.task.reward_areas):
         count = int(np.count_nonzero(rewarded & (result.ledger["reward_area"] == number)))
-        found = f"{result.max_reward[number]:.3f}  by {_policies(count)}" if count else "none found"
+        found = f"{result.max_reward[number]:.3f}  by {policies(count)}" if count else "none found"
         yield "best reward" if number == 0 else "", f"{area.name:<{widest}}  {found}"
-    yield "novelty archive", _policies(len(result.novelty_archive))
+    yield "novelty archive", policies(len(result.novelty_archive))
     if find_method(result.algo).emitters:
-        yield "reward archive", _policies(len(result.reward_archive))
+        yield "reward archive", policies(len(result.reward_archive))
         ended = sum(bool(emitter.ended_by) for emitter in result.emitters)
         yield "emitters", f"{len(result.emitters):,} made, {ended:,} ended, {len(result.emitters) - ended:,} still running"
     if result.training_episodes:
         yield "trainings", _trainings(result)
-    yield "time", _shares(result.seconds)
+    yield "time", time_shares(result.seconds)
 
 
-def _policies(count: int) -> str:
+def policies(count: int) -> str:
+    """So many of them, in words."""
     return f"{count:,} {'policy' if count == 1 else 'policies'}"
 
 
@@ -77,7 +85,7 @@ def _trainings(result: Result) -> str:
     return f"{result.training_episodes:,}" + (f", last validation error {error:.4g}" if error is not None else "")
 
 
-def _shares(seconds: dict[str, float]) -> str:
+def time_shares(seconds: dict[str, float]) -> str:
     """What the time was spent on, in percent; what took next to none is left out."""
     parts = {activity: spent for activity, spent in seconds.items() if activity != "total"}
     total = max(seconds["total"], sum(parts.values()))

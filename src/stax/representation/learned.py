@@ -253,13 +253,13 @@ class LearnedSpace(DescriptorSpace):
                 room -= len(parts[number])
         return torch.cat([observations for part in parts for observations in self._drawn(part)])
 
-    def tensors(self) -> dict[str, Tensor]:
-        """Weights, constants and the optimiser's memory, as copies on the CPU: with `numbers`, all that `restore` needs."""
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Weights, constants and the optimiser's memory, as copies: with `numbers`, all that `restore` needs."""
         tensors = {f"autoencoder.{name}": tensor for name, tensor in self.autoencoder.state_dict().items()}
         for name, weights in self.autoencoder.named_parameters():
             for moment, tensor in self.optimizer.state.get(weights, {}).items():
                 tensors[f"optimizer.{moment}.{name}"] = tensor
-        return {name: tensor.detach().to("cpu", copy=True).contiguous() for name, tensor in tensors.items()}
+        return {name: tensor.detach().to("cpu", copy=True).contiguous().numpy() for name, tensor in tensors.items()}
 
     def numbers(self) -> dict[str, Any]:
         """The rest of the state, fit for JSON. Seconds are left out: they are no part of the outcome."""
@@ -269,18 +269,37 @@ class LearnedSpace(DescriptorSpace):
         generators = {role: generator.bit_generator.state for role, generator in self._generators.items()}
         return {"episodes": self.episodes, "last_episode": episode, "generators": generators, "tiled": self._tiled}
 
-    def restore(self, tensors: Mapping[str, Tensor], numbers: Mapping[str, Any]) -> None:
+    def restore(self, arrays: Mapping[str, NDArray[Any]], numbers: Mapping[str, Any]) -> None:
         """Takes over the state of another space with the same options; training then goes on as it would have there."""
+        self._take(arrays)
+        for role in _ROLES:
+            self._generators[role].bit_generator.state = numbers["generators"][role]
+        self._tiled = bool(numbers["tiled"])
+        self.episodes = int(numbers["episodes"])
+        self.last_episode = None if numbers["last_episode"] is None else TrainingEpisode(**numbers["last_episode"])
+
+    def weights(self) -> tuple[dict[str, NDArray[Any]], dict[str, str]]:
+        """What describing needs and training alone does not: the network's weights and constants, and words about them."""
+        arrays = {name: tensor.detach().cpu().contiguous().numpy() for name, tensor in self.autoencoder.state_dict().items()}
+        shape = ",".join(str(side) for side in self._task.observation_shape)
+        return arrays, {"observation_shape": shape, "code_size": str(self._code_size), "tiled": str(self._tiled).lower()}
+
+    def restore_weights(self, arrays: Mapping[str, NDArray[Any]], words: Mapping[str, str]) -> None:
+        """Describes as the space does whose weights these are; its training cannot be continued."""
+        self._take({f"autoencoder.{name}": array for name, array in arrays.items()})
+        self._tiled = words.get("tiled") == "true"
+
+    def _take(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         weights = dict(self.autoencoder.named_parameters())
         expected = {f"autoencoder.{name}": tensor for name, tensor in self.autoencoder.state_dict().items()}
-        if any(name.startswith("optimizer.") for name in tensors):
+        if any(name.startswith("optimizer.") for name in arrays):
             for name, weight in weights.items():
                 expected |= {f"optimizer.{moment}.{name}": weight for moment in ("exp_avg", "exp_avg_sq")}
                 expected[f"optimizer.step.{name}"] = torch.zeros(())
-        if {name: tuple(tensor.shape) for name, tensor in tensors.items()} != {
-            name: tuple(tensor.shape) for name, tensor in expected.items()
-        }:
-            raise InvalidInputError("These tensors are not the state of this autoencoder: their names or shapes differ.")
+        given = {name: (array.shape, array.dtype.name) for name, array in arrays.items()}
+        if given != {name: (tuple(tensor.shape), "float32") for name, tensor in expected.items()}:
+            raise InvalidInputError("These arrays are not the state of this autoencoder: their names, shapes or types differ.")
+        tensors = {name: torch.from_numpy(np.array(array)) for name, array in arrays.items()}
         self.optimizer.state.clear()
         with torch.no_grad():
             for name, target in expected.items():
@@ -289,11 +308,6 @@ class LearnedSpace(DescriptorSpace):
                 else:
                     moment, of_weight = name.removeprefix("optimizer.").split(".", 1)
                     self.optimizer.state[weights[of_weight]][moment] = torch.zeros_like(target).copy_(tensors[name])
-        for role in _ROLES:
-            self._generators[role].bit_generator.state = numbers["generators"][role]
-        self._tiled = bool(numbers["tiled"])
-        self.episodes = int(numbers["episodes"])
-        self.last_episode = None if numbers["last_episode"] is None else TrainingEpisode(**numbers["last_episode"])
 
 
 def choose_device(device: str) -> torch.device:

@@ -7,6 +7,8 @@ true states, which are a diagnostic: no learned descriptor can know more than th
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,6 +41,27 @@ class DescriptorSpace(ABC):
     def train(self, newest: Rollouts, archived: Rollouts | None = None) -> object:
         """Learns from these rollouts; only a learned space can."""
         raise InvalidInputError(f"{type(self).__name__} cannot be trained: only a learned descriptor space can.")
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """With `numbers`, all that `restore` needs; nothing for a space that does not change."""
+        return {}
+
+    def numbers(self) -> dict[str, Any]:
+        """The rest of the state, fit for JSON."""
+        return {}
+
+    def restore(self, arrays: Mapping[str, NDArray[Any]], numbers: Mapping[str, Any]) -> None:
+        """Takes over the state of another space with the same options."""
+        if arrays or numbers:
+            raise InvalidInputError(f"{type(self).__name__} has no state, but {', '.join([*arrays, *numbers])} was given.")
+
+    def weights(self) -> tuple[dict[str, NDArray[Any]], dict[str, str]]:
+        """What describing needs, and words about it; only a learned space has weights."""
+        raise InvalidInputError(f"{type(self).__name__} has no weights: only a learned descriptor space has.")
+
+    def restore_weights(self, arrays: Mapping[str, NDArray[Any]], words: Mapping[str, str]) -> None:
+        """Describes as the space does whose weights these are."""
+        raise InvalidInputError(f"{type(self).__name__} has no weights: only a learned descriptor space has.")
 
 
 class GroundTruthSpace(DescriptorSpace):

@@ -1,8 +1,8 @@
-"""Runs: a search with evaluations on this machine, from its start to its result."""
+"""Runs: a search from its start to its result, kept in a folder from which it can be resumed and loaded."""
 
 from __future__ import annotations
 
-from stax.runs.result import Result
-from stax.runs.run import run
+from stax.runs.result import Result, load
+from stax.runs.run import RunInterrupted, resume, run
 
-__all__ = ["Result", "run"]
+__all__ = ["Result", "RunInterrupted", "load", "resume", "run"]

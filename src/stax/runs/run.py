@@ -1,23 +1,38 @@
-"""`stax.run`: one search, with evaluations on this machine's cores."""
+"""`stax.run` and `stax.resume`: one search from its start to its result, kept in a folder on the way."""
 
 from __future__ import annotations
 
 import time
-from dataclasses import replace
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from stax.compiling import available_threads
-from stax.errors import InvalidInputError, check_whole, in_one_line
+from stax.errors import InvalidInputError
+from stax.evaluation.evaluator import Evaluator, TaskSource, make_evaluator
+from stax.runs.config import DEFAULT_BUDGET, RunConfig, make_config
 from stax.runs.cores import sharing_cores
-from stax.runs.result import Result
-from stax.search.methods import find_method
-from stax.search.parameters import make_parameters
-from stax.search.search import Observer, make_search
-from stax.tasks import make_task
+from stax.runs.folder import RunFolder, is_leftover
+from stax.runs.result import Result, load, remade_task, save_metrics
+from stax.search.search import Observer, Search, make_search
+from stax.tasks import made_from, make_task
 from stax.tasks.task import Task
 
-DEFAULT_BUDGET = 20_000
+_SIGN_OF_LIFE = 2.0
+"""Seconds between two versions of the summary while a run goes on."""
+_MOST_OF_THE_TIME = 40
+"""Checkpoints that take long are made more rarely: one takes at most this part of the time between two."""
+
+
+class RunInterrupted(KeyboardInterrupt):
+    """A run was asked to stop, and has stopped at rest with everything saved."""
+
+    def __init__(self, folder: Path | None, evaluations: int) -> None:
+        super().__init__(f"The run was interrupted after {evaluations} evaluations.")
+        self.folder = folder
+        self.evaluations = evaluations
 
 
 def run(
@@ -30,7 +45,10 @@ def run(
     out: str | Path | None = None,
     workers: int | None = None,
     device: str = "auto",
+    backend: str = "local",
+    address: str | None = None,
     observer: Observer | None = None,
+    stop: Callable[[], bool] | None = None,
     **parameters: Any,
 ) -> Result:
     """Searches with one method until the budget is spent.
@@ -41,55 +59,275 @@ def run(
         budget: evaluations to spend, exactly; the paper's runs spend 500,000.
         seed: of all randomness. The same seed gives the same archives bit for bit, for any number of workers.
         preset: default, paper or published-code.
-        out: a folder for the results, which must not exist yet or be empty.
+        out: a folder for the run, which must not exist yet or be empty. There it can be resumed and loaded.
         workers: cores to use for evaluations, linear algebra and the autoencoder; all available ones if None.
         device: where the autoencoder is: auto, cpu, cuda or mps.
-        observer: called with the search and an event: "phase", "training" or "chunk".
-        parameters: by name, see `stax algos`; a task's own options as `task.<option>` if the task is given by name.
+        backend: where evaluations run: local, or ray for a cluster.
+        address: of the Ray cluster; None starts one on this machine.
+        observer: called with the search and an event: "phase", "training", "chunk" or "rest".
+        stop: asked at every rest whether to stop; if so, everything is saved and `RunInterrupted` raised.
+        parameters: of the search (see `stax algos`) and of the run (see docs/runs.md), by name; a task's own options as
+            `task.<option>` if the task is given by name.
     """
-    began = time.perf_counter()
-    workers = available_threads() if workers is None else check_whole("workers", workers, 1)
-    folder = None if out is None else empty_folder(Path(out))
-    options = {name: parameters.pop(name) for name in list(parameters) if name.startswith("task.")}
+    given = {"algo": algo, "budget": budget, "seed": seed, "preset": preset, "workers": workers, "device": device}
+    given |= {"backend": backend, "address": address}
+    options = [name for name in parameters if name.startswith("task.")]
+    if options and isinstance(task, Task):
+        raise InvalidInputError(f"{options[0]} was given beside a task that is made already; give it to make_task.")
+    name = task if isinstance(task, str) else _name(task)
     # Before the task is made, which may take a while: a misspelt name is told at once.
-    learns = make_parameters(preset, find_method(algo).parameters, parameters).descriptor == "learned"
-    if isinstance(task, str):
-        task = make_task(task, **{name.removeprefix("task."): value for name, value in options.items()})
-    elif options:
-        raise InvalidInputError(f"{next(iter(options))} was given beside a task that is made already; give it to make_task.")
-    with sharing_cores(task, workers=workers, learns=learns):
-        search = make_search(
-            algo, task, budget=budget, seed=seed, preset=preset, device=device, observer=observer, **parameters
+    config = make_config({**given, "task": name}, parameters)
+    return begin(config, task if isinstance(task, Task) else None, out=out, observer=observer, stop=stop)
+
+
+def begin(
+    config: RunConfig,
+    task: Task | None = None,
+    *,
+    out: str | Path | None = None,
+    observer: Observer | None = None,
+    stop: Callable[[], bool] | None = None,
+) -> Result:
+    """Does the run that the configuration describes, with this task if it has been made already."""
+    folder = None if out is None else RunFolder(empty_folder(Path(out)))
+    if task is None:
+        source = TaskSource(make_task(config.task, **config.task_options), config.task, config.task_options)
+    else:
+        name, options = made_from(task) or (None, {})
+        source = TaskSource(task, name, options)
+        config = replace(config, task_options=options, task_given=name is None)
+    return _Run(config, source, folder, observer, stop).begin()
+
+
+def resume(
+    path: str | Path,
+    *,
+    task: Task | None = None,
+    trust: bool = False,
+    workers: int | None = None,
+    device: str | None = None,
+    backend: str | None = None,
+    address: str | None = None,
+    observer: Observer | None = None,
+    stop: Callable[[], bool] | None = None,
+) -> Result:
+    """Goes on with a run from its last checkpoint, to the same end bit for bit as if it had never been interrupted.
+
+    Args:
+        path: the run's folder.
+        task: the run's task, if it was given as an object.
+        trust: whether a task that is code of the run's maker (`module:Class`) may be imported.
+        workers, device, backend, address: as for `run`; what the run had before if None.
+        observer, stop: as for `run`.
+    """
+    folder = RunFolder.existing(path)
+    config, _ = folder.read_config()
+    if folder.summary().get("status") == "finished":
+        return load(path, task=task, trust=trust)
+    made = task or remade_task(config, trust=trust)
+    if made is None and config.task_given:
+        raise InvalidInputError(
+            f"The task {config.task!r} of {str(path)!r} was given as an object: go on in Python, with stax.resume({str(path)!r}, task=...)."
         )
-        if folder:
-            folder.mkdir(parents=True, exist_ok=True)
-        while not search.done:
-            genomes = search.ask()
-            with search.stopwatch.time("evaluation"):
-                rollouts = _evaluate(task, genomes)
-            search.tell(rollouts)
-    result = Result.of(search, preset=preset, workers=workers, total_seconds=time.perf_counter() - began, status="finished")
-    if folder:
-        with search.stopwatch.time("storage"):
-            result.save(folder)
-        result = replace(result, seconds={"total": time.perf_counter() - began, **search.stopwatch.seconds})
-        result.save_summary(folder)
-    return result
+    if made is None:
+        raise InvalidInputError(
+            f"The run in {str(path)!r} names code as its task, {config.task!r}. If you trust it, say so: --trust, or trust=True in Python."
+        )
+    folder.warn_of_versions()
+    changed = {"workers": workers, "device": device, "backend": backend, "address": address}
+    given = {**{name: getattr(config, name) for name in changed}, **{k: v for k, v in changed.items() if v is not None}}
+    checked = make_config({"task": config.task, **given}, {})
+    config = replace(config, **{name: getattr(checked, name) for name in changed})
+    source = TaskSource(made, None if task else config.task, config.task_options)
+    return _Run(config, source, folder, observer, stop).resume()
 
 
-def _evaluate(task: Task, genomes: Any) -> Any:
-    try:
-        return task.evaluate(genomes)
-    except InvalidInputError:
-        raise
-    except Exception as error:
-        raise RuntimeError(f"Task {task.name!r} failed to evaluate {len(genomes)} policies: {in_one_line(error)}") from error
+class _Run:
+    """One run while it goes on: the search, whoever evaluates for it, and the folder it is kept in."""
+
+    def __init__(
+        self,
+        config: RunConfig,
+        source: TaskSource,
+        folder: RunFolder | None,
+        observer: Observer | None,
+        stop: Callable[[], bool] | None,
+    ) -> None:
+        self.config, self.source, self.folder = config, source, folder
+        self._observer, self._stop = observer, stop
+        self._began = time.perf_counter()
+        self._seconds_before = 0.0
+        self._last_sign = 0.0
+        self._last_checkpoint: float | None = None
+        self._pause = 0.0
+        self._watching = False
+
+    def begin(self) -> Result:
+        with self._ready() as (search, evaluator):
+            if self.folder is None:
+                return self._search(search, evaluator)
+            self.folder.path.mkdir(parents=True, exist_ok=True)
+            with self.folder.locked():
+                # Somebody may have begun a run there while this one was being made.
+                empty_folder(self.folder.path)
+                try:
+                    self.folder.write_config(self.config, search.task)
+                    return self._search(search, evaluator)
+                except BaseException:
+                    if not search.evaluations:
+                        self.folder.forget()
+                    raise
+
+    def resume(self) -> Result:
+        assert self.folder
+        with self.folder.locked(), self._ready() as (search, evaluator):
+            found = self.folder.load_checkpoint(self.config.budget)
+            if found:
+                state, numbers = found
+                search.restore(state)
+                evaluator.restore_counts(numbers["counts"])
+                self._seconds_before = float(numbers["seconds"])
+            return self._search(search, evaluator)
+
+    @contextmanager
+    def _ready(self) -> Iterator[tuple[Search, Evaluator]]:
+        config, settings = self.config, self.config.settings
+        learns = config.parameters.descriptor == "learned"
+        evaluator = make_evaluator(
+            self.source,
+            backend=config.backend,
+            workers=config.workers,
+            address=config.address,
+            isolation=settings.isolation,
+            time_limit=settings.time_limit,
+            on_failure=settings.on_failure,
+            max_failed_share=settings.max_failed_share,
+        )
+        with sharing_cores(self.source.task, workers=config.workers, learns=learns), evaluator:
+            self._evaluator = evaluator
+            search = make_search(
+                config.algo,
+                self.source.task,
+                budget=config.budget,
+                seed=config.seed,
+                preset=config.preset,
+                device=config.device,
+                observer=self._watch,
+                **asdict(config.parameters),
+            )
+            # As it was chosen, so that the run goes on there.
+            device = str(getattr(search.space, "device", config.device))
+            self.config = replace(config, parameters=search.parameters, device=device)
+            yield search, evaluator
+
+    def _search(self, search: Search, evaluator: Evaluator) -> Result:
+        # An observer hears of the run when everything is in order; of its state before that it would only hear half.
+        self._watching = True
+        self._watch(search, "phase")
+        try:
+            while not search.done:
+                genomes = search.ask()
+                with search.stopwatch.time("evaluation"):
+                    rollouts = evaluator.evaluate(genomes)
+                search.tell(rollouts)
+        except KeyboardInterrupt as interrupt:
+            if not isinstance(interrupt, RunInterrupted):
+                self._leave_word(search, "interrupted")
+            raise
+        except Exception as error:
+            self._leave_word(search, "failed", str(error))
+            raise
+        return self._finish(search, "finished")
+
+    def _watch(self, search: Search, event: str) -> None:
+        if not self._watching:
+            return
+        if self._observer:
+            self._observer(search, event)
+        if event == "chunk" and self.folder and time.monotonic() >= self._last_sign + _SIGN_OF_LIFE:
+            self._last_sign = time.monotonic()
+            with search.stopwatch.time("storage"):
+                self._leave_word(search, "running")
+        if event != "rest":
+            return
+        if self._stop and self._stop():
+            if self.folder:
+                self._finish(search, "interrupted")
+            raise RunInterrupted(self.folder.path if self.folder else None, search.evaluations)
+        if self.folder and self._checkpoint_is_due():
+            self._keep(search)
+
+    def _checkpoint_is_due(self) -> bool:
+        every = max(self.config.settings.checkpoint_seconds, self._pause)
+        return self._last_checkpoint is None or time.monotonic() >= self._last_checkpoint + every
+
+    def _keep(self, search: Search) -> None:
+        """A checkpoint in the middle of the run. If the disk is full, the run is worth more than its checkpoint."""
+        began = time.monotonic()
+        try:
+            with search.stopwatch.time("storage"):
+                self._save_checkpoint(search)
+        except OSError as error:
+            warnings.warn(
+                f"The checkpoint after {search.evaluations:,} evaluations could not be written ({error.strerror or error});"
+                " the run goes on, and keeps the one before it.",
+                RuntimeWarning,
+                stacklevel=2,
+            )
+        self._last_checkpoint = time.monotonic()
+        if self.config.settings.checkpoint_seconds > 0:
+            self._pause = _MOST_OF_THE_TIME * (self._last_checkpoint - began)
+
+    def _save_checkpoint(self, search: Search) -> None:
+        assert self.folder
+        numbers = {"seconds": self._seconds(), "counts": self._evaluator.counts()}
+        self.folder.save_checkpoint(search.state(), numbers)
+        save_metrics(self.folder, search.metrics)
+
+    def _finish(self, search: Search, status: str) -> Result:
+        """Writes what there is, the summary last."""
+        if self.folder:
+            try:
+                with search.stopwatch.time("storage"):
+                    self._save_checkpoint(search)
+                    self._result(search, status).save(self.folder)
+                self.folder.write_summary(self._result(search, status).summary())
+            except OSError as error:
+                self._leave_word(search, "failed", str(error))
+                raise RuntimeError(
+                    f"The results cannot be written to {str(self.folder.path)!r}: {error.strerror or error}."
+                    f" Nothing that was written before is lost: make room, then go on with 'stax resume {self.folder.path}'."
+                ) from error
+        return self._result(search, status)
+
+    def _leave_word(self, search: Search, status: str, error: str | None = None) -> None:
+        """The summary as things stand, if it can be written."""
+        if self.folder is None or not search.evaluations:
+            return
+        summary = self._result(search, status).summary() | ({} if error is None else {"error": error})
+        try:
+            self.folder.write_summary(summary, safe=status != "running")
+        except OSError:
+            return
+
+    def _result(self, search: Search, status: str) -> Result:
+        return Result.of(search, self.config, seconds=self._seconds(), status=status, failures=self._evaluator.failures)
+
+    def _seconds(self) -> float:
+        return self._seconds_before + time.perf_counter() - self._began
+
+
+def _name(task: Task) -> str:
+    """What a task given as an object is called in a configuration."""
+    found = made_from(task)
+    return found[0] if found else f"{type(task).__module__}:{type(task).__qualname__}"
 
 
 def empty_folder(path: Path) -> Path:
     """The path, if results can be written there without touching anything."""
     if path.exists() and not path.is_dir():
         raise InvalidInputError(f"The output folder {str(path)!r} is a file; give a new or an empty folder.")
-    if path.is_dir() and any(path.iterdir()):
-        raise InvalidInputError(f"The output folder {str(path)!r} is not empty; give a new or an empty one.")
+    if path.is_dir() and not all(is_leftover(entry) for entry in path.iterdir()):
+        hint = f" (or go on with the run in it: stax resume {path})" if (path / "config.toml").is_file() else ""
+        raise InvalidInputError(f"The output folder {str(path)!r} is not empty; give a new or an empty one{hint}.")
     return path

@@ -66,7 +66,8 @@ class EmitterRecord:
     """The ancestor's."""
     best_reward: float
     ended_by: str
-    """"no improvement" after its bootstrap, "stagnation", or nothing while it may still run."""
+    """"no improvement" after its bootstrap, "stagnation", "evaluations failed" if none of its first population could be evaluated,
+    or nothing while it may still run."""
 
     @staticmethod
     def of(emitter: Emitter, ended_by: str = "") -> EmitterRecord:
@@ -101,10 +102,16 @@ def emitter_sigma(ancestor: PolicySet, around: PolicySet, *, otherwise: float, r
 
 
 def emitter_improvement(history: list[NDArray[np.float64]], generations: int) -> float:
-    """I: rewards of the last `generations`/2 generations minus those of the first, over generations times population."""
+    """I: rewards of the last `generations`/2 generations minus those of the first, over generations times population.
+
+    A population with failed evaluations may begin smaller than it becomes: those missing count as the mean of those there.
+    """
     half = generations // 2
-    gain = np.sum(history[-half:]) - np.sum(history[:half])
-    return float(gain / (generations * len(history[0])))
+    population = max(len(rewards) for rewards in history)
+    first, last = np.concatenate(history[:half]), np.concatenate(history[-half:])
+    whole = min(half, len(history)) * population
+    gain = last.sum() * (whole / len(last)) - first.sum() * (whole / len(first))
+    return float(gain / (generations * population))
 
 
 def history_window(genome_size: int, population: int) -> int:

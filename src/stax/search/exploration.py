@@ -25,6 +25,10 @@ def start(search: Search) -> Asking:
     wanted = search.parameters.population_size
     genomes = random_genomes(search.random.initial, wanted, search.task.genome_size, search.bounds)
     policies = yield from search.evaluate(genomes, np.full(wanted, -1), INITIAL)
+    if not len(policies):
+        raise RuntimeError(
+            f"All {wanted} evaluations of the initial population failed on task {search.task.name!r}, so there is nobody to search with."
+        )
     search.describe(policies, surprise=search.uses_surprise)
     search.population = policies
     search.offspring = policies.take(slice(0, 0))

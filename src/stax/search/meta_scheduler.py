@@ -19,6 +19,7 @@ def schedule(search: Search) -> Asking:
         search.end_chunk()
 
     while search.budget_left:
+        search.rest()
         search.enter_phase("exploration")
         yield from explore_grid(search) if search.method.elites else explore(search)
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from stax.errors import InvalidInputError
 from stax.search.policy_set import PolicySet
 
 
@@ -26,19 +27,37 @@ class Ledger:
             "reward": np.empty(budget),
             "reward_area": np.empty(budget, np.int16),
             "ground_truth": np.empty((budget, ground_truth_size)),
+            "failed": np.empty(budget, np.bool_),
         }
 
     def __len__(self) -> int:
         return self._size
 
-    def append(self, policies: PolicySet) -> None:
+    def append(self, policies: PolicySet, failed: NDArray[np.bool_]) -> None:
+        """Policies just evaluated; those whose evaluation failed earned nothing and ended nowhere."""
         rows = slice(self._size, self._size + len(policies))
+        outcome = {
+            "reward": np.where(failed, 0.0, policies.reward),
+            "reward_area": np.where(failed, -1, policies.reward_area),
+            "ground_truth": np.where(failed[:, None], np.nan, policies.ground_truth),
+            "failed": failed,
+        }
         for name, column in self._columns.items():
-            column[rows] = getattr(policies, name)
+            column[rows] = outcome[name] if name in outcome else getattr(policies, name)
         self._size += len(policies)
 
+    def restore(self, columns: Mapping[str, NDArray[Any]], size: int) -> None:
+        """Takes over the first rows of another ledger."""
+        for name, column in self._columns.items():
+            if columns[name].shape != (size, *column.shape[1:]) or columns[name].dtype != column.dtype:
+                raise InvalidInputError(
+                    f"Column {name} of the ledger has the shape {columns[name].shape} and type {columns[name].dtype}."
+                )
+            column[:size] = columns[name]
+        self._size = size
+
     def columns(self) -> dict[str, NDArray[Any]]:
-        """The rows so far, by column: id, parent, origin, emitter, reward, reward_area, ground_truth."""
+        """The rows so far, by column: id, parent, origin, emitter, reward, reward_area, ground_truth, failed."""
         rows = {name: column[: self._size] for name, column in self._columns.items()}
         return {"id": np.arange(self._size), **rows}
 

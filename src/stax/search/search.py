@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -19,11 +19,13 @@ from stax.search.novelty import CandidateBuffer, References
 from stax.search.parameters import Parameters, make_parameters
 from stax.search.policy_set import GrowingSet, PolicySet
 from stax.search.record import Ledger, Stopwatch
-from stax.search.rollout_checks import check_rollouts
+from stax.search.state import State, capture, restore
+from stax.tasks.rollout_checks import check_rollouts
 from stax.tasks.task import Genomes, Rollouts, Task
 
 Observer = Callable[["Search", str], None]
-"""Called with "phase" when a phase begins, "training" after a training episode and "chunk" after a chunk of the budget."""
+"""Called with "phase" when a phase begins, "training" after a training episode, "chunk" after a chunk of the budget, and
+"rest" between two passes of Algorithm 1's loop, when `Search.state` can be taken."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +43,7 @@ class RandomNumbers:
 class Search:
     """One run of a method on a task, as a conversation: `ask` for genomes, evaluate them, `tell` the rollouts.
 
-    Make it with `stax.make_search`. Between two chunks, all that matters is in its attributes.
+    Make it with `stax.make_search`. At rest, between two passes of Algorithm 1's loop, all that matters is in its attributes.
     """
 
     def __init__(
@@ -81,7 +83,7 @@ class Search:
         self.emitters: list[Emitter] = []
         """Q_Em"""
         self.emitters_made = 0
-        self._retired: list[EmitterRecord] = []
+        self.retired: list[EmitterRecord] = []
         self._ready = False
 
         self._batch: Genomes | None = None
@@ -136,7 +138,7 @@ class Search:
     def _check_snapshots(self, rollouts: Rollouts) -> None:
         """Refuses snapshots that would not fit those already kept."""
         known, given = (self.population if self._ready else None), np.asarray(rollouts.snapshots)
-        if known is not None and given.shape[1:] != known.snapshots.shape[1:]:
+        if known is not None and given.shape[1:] != known.snapshots.shape[1:] and not rollouts.failures().all():
             raise InvalidInputError(
                 f"Task {self.task.name!r} returned snapshots of shape {given.shape[1:]} a policy,"
                 f" but {known.snapshots.shape[1:]} before."
@@ -159,7 +161,7 @@ class Search:
     def evaluate(
         self, genomes: Genomes, parents: NDArray[np.int64], origin: int, emitter: int = -1
     ) -> Generator[Genomes, Rollouts, PolicySet]:
-        """Has the genomes evaluated, as many as the budget allows."""
+        """Has the genomes evaluated, as many as the budget allows; returns those whose evaluation did not fail."""
         genomes = genomes[: self.budget_left]
         rollouts = yield genomes
         policies = PolicySet.newborn(
@@ -173,9 +175,15 @@ class Search:
             descriptor_size=self.space.size,
         )
         if not self._ready:
-            self._make_collections(policies)
+            self.make_collections(policies)
         self.evaluations += len(policies)
-        self.ledger.append(policies)
+        failed = rollouts.failures()
+        self.ledger.append(policies, failed)
+        if failed.all():
+            # Not a part of these policies: snapshots of failed evaluations may be of any shape.
+            policies = self.population.take(slice(0, 0))
+        elif failed.any():
+            policies = policies.take(~failed)
         if self._coverage:
             self._coverage.add(policies.ground_truth)
         for area in range(len(self.max_reward)):
@@ -183,7 +191,7 @@ class Search:
             self.max_reward[area] = max(self.max_reward[area], *rewards.tolist(), 0.0)
         return policies
 
-    def _make_collections(self, like: PolicySet) -> None:
+    def make_collections(self, like: PolicySet) -> None:
         neighbors = self.parameters.novelty_neighbors
         self.novelty_archive = GrowingSet(like)
         if self.method.elites and self.grid:
@@ -196,6 +204,8 @@ class Search:
 
     def describe(self, policies: PolicySet, *, surprise: bool) -> None:
         """Fills in the descriptors, and the surprise where asked for."""
+        if not len(policies):
+            return
         with self.stopwatch.time("encoding"):
             if surprise:
                 policies.descriptor[:], policies.surprise[:] = self.space.describe_with_surprise(policies.rollouts())
@@ -226,7 +236,7 @@ class Search:
 
     def retire(self, emitter: Emitter, ended_by: str) -> None:
         """The emitter is discarded; what became of it stays known."""
-        self._retired.append(EmitterRecord.of(emitter, ended_by))
+        self.retired.append(EmitterRecord.of(emitter, ended_by))
 
     # The autoencoder
 
@@ -254,14 +264,18 @@ class Search:
         for policies in (self.population, self.offspring):
             policies.surprise[:] = known.surprise[np.searchsorted(known.id, policies.id)]
 
-        self.references = References(self.parameters.novelty_neighbors, self.space.size)
-        self.references.archive(self.novelty_archive.policies)
-        self.references.archive(self.reward_archive.policies)
-        self.surround()
+        self.index_archives()
         self.candidates.remeasure(self.reward_archive.policies)
         for emitter in self.emitters:
             self.measure_novelty(emitter.ancestor)
             self.measure_novelty(emitter.most_novel)
+
+    def index_archives(self) -> None:
+        """References anew, from the archives, the population and the offspring as they are."""
+        self.references = References(self.parameters.novelty_neighbors, self.space.size)
+        self.references.archive(self.novelty_archive.policies)
+        self.references.archive(self.reward_archive.policies)
+        self.surround()
 
     def held(self) -> list[PolicySet]:
         """Every set that holds descriptors, as views."""
@@ -271,7 +285,36 @@ class Search:
             held += [emitter.ancestor, emitter.most_novel, emitter.novelty_candidates.policies]
         return held
 
+    # To be kept and taken up again
+
+    def state(self) -> State:
+        """All that is needed to go on later, as it is now; an observer may ask for it at "rest", anyone when the search is done.
+
+        Arrays may be views: write or copy them before the search goes on.
+        """
+        return capture(self)
+
+    def restore(self, state: State) -> None:
+        """Goes on from this state of a search with the same task, method, parameters, budget and seed, with the same bits."""
+        restore(self, state)
+
+    def count_coverage(self) -> None:
+        """Counts the cells that were visited, by the ledger."""
+        if self.grid:
+            ledger = self.ledger.columns()
+            self._coverage = Coverage(self.grid)
+            self._coverage.add(ledger["ground_truth"][~ledger["failed"]])
+
+    def restart(self) -> None:
+        """Takes up the conversation where Algorithm 1's loop begins."""
+        self._asking = schedule(self)
+        self._advance(None)
+
     # What others may know
+
+    def rest(self) -> None:
+        """Nothing is going on: the state can be taken."""
+        self._notify("rest")
 
     def enter_phase(self, phase: str) -> None:
         self.phase = phase
@@ -314,7 +357,7 @@ class Search:
 
     def emitter_records(self) -> list[EmitterRecord]:
         """What became of every emitter ever made, in that order."""
-        records = self._retired + [EmitterRecord.of(emitter) for emitter in self.emitters]
+        records = self.retired + [EmitterRecord.of(emitter) for emitter in self.emitters]
         return sorted(records, key=lambda record: record.id)
 
 
@@ -342,10 +385,19 @@ def make_search(
         search.tell(task.evaluate(search.ask()))
     ```
     """
+    method, resolved = fit(algo, task, budget=budget, preset=preset, parameters=parameters)
+    seed = check_whole("seed", seed, 0)
+    space = make_space(task, method, resolved, seed, device)
+    return Search(task, method, resolved, budget=int(budget), seed=seed, space=space, observer=observer)
+
+
+def fit(
+    algo: str, task: Task, *, budget: int, preset: str = "default", parameters: Mapping[str, Any]
+) -> tuple[Method, Parameters]:
+    """The method and all parameters as a search on this task uses them, or one sentence that says why it cannot."""
     method = find_method(algo)
     resolved = make_parameters(preset, method.parameters, parameters)
     budget = check_whole("budget", budget, 1)
-    seed = check_whole("seed", seed, 0)
     if budget < resolved.population_size:
         raise InvalidInputError(
             f"budget must be at least one population of {resolved.population_size} evaluations, not {budget}."
@@ -373,13 +425,11 @@ def make_search(
         method = replace(method, emitters=resolved.emitters)
     if method.elites and task.ground_truth_bounds is None:
         raise InvalidInputError(f"Task {task.name!r} has no ground-truth descriptor, which the grid of {algo} needs.")
-    space = _make_space(task, method, resolved, _seeds(seed)[-1], device)
-    return Search(task, method, resolved, budget=budget, seed=seed, space=space, observer=observer)
+    return method, resolved
 
 
-def _make_space(
-    task: Task, method: Method, parameters: Parameters, seed: np.random.SeedSequence, device: str
-) -> DescriptorSpace:
+def make_space(task: Task, method: Method, parameters: Parameters, seed: int, device: str) -> DescriptorSpace:
+    """The descriptor space of a search with this seed, as it is at the start."""
     samples = parameters.descriptor_samples or task.observation_samples
     if parameters.descriptor == "ground-truth":
         return GroundTruthSpace(task)
@@ -402,6 +452,6 @@ def _make_space(
         patience=parameters.patience,
         keep="last" if parameters.kept_weights == "last" else "best",
         reset=method.training == "reset",
-        seed=seed,
+        seed=_seeds(seed)[-1],
         device=device,
     )

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import importlib
 import inspect
+from contextlib import suppress
 from typing import Any
 
 from stax.errors import InvalidInputError, in_one_line
 from stax.tasks.task import RewardArea, Rollouts, Task
 
-__all__ = ["BUILT_IN", "RewardArea", "Rollouts", "Task", "make_task", "task_class", "task_options"]
+__all__ = ["BUILT_IN", "RewardArea", "Rollouts", "Task", "made_from", "make_task", "task_class", "task_options"]
 
 BUILT_IN = {
     "curling": "stax.tasks.curling:Curling",
@@ -73,4 +74,12 @@ def make_task(name: str, /, **options: Any) -> Task:
         raise InvalidInputError(f"Task {name!r} cannot be made: {in_one_line(error)}.") from error
     if name not in BUILT_IN and not hasattr(task, "name"):
         task.name = name
+    with suppress(AttributeError):  # of a class with slots
+        task._made_from = (name, options)  # type: ignore[attr-defined]
     return task
+
+
+def made_from(task: Task) -> tuple[str, dict[str, Any]] | None:
+    """The name and the options that `make_task` was given for this task; None if it was made otherwise."""
+    found: tuple[str, dict[str, Any]] | None = getattr(task, "_made_from", None)
+    return found

@@ -62,6 +62,8 @@ class Rollouts:
     """(n, observation_samples, ...) what `Task.observe` draws from."""
     ground_truth: NDArray[np.float64] | None = None
     """(n, d) ground-truth descriptor, or None if the task has none."""
+    failed: NDArray[np.bool_] | None = None
+    """(n,) which evaluations failed and have no outcome; None for none. What the other arrays hold of these does not count."""
 
     def __post_init__(self) -> None:
         for name, column in self._columns():
@@ -82,6 +84,8 @@ class Rollouts:
         ]
         if self.ground_truth is not None:
             columns.append(("ground_truth", self.ground_truth))
+        if self.failed is not None:
+            columns.append(("failed", self.failed))
         return columns
 
     def take(self, rows: ArrayLike | slice) -> Rollouts:
@@ -96,10 +100,17 @@ class Rollouts:
         """All rollouts of the parts, in order."""
         if not parts:
             raise InvalidInputError("There are no rollouts to join; give at least one.")
-        names = [name for name, _ in parts[0]._columns()]
+        names = [name for name, _ in parts[0]._columns() if name != "failed"]
         if any((part.ground_truth is None) != (parts[0].ground_truth is None) for part in parts):
             raise InvalidInputError("Rollouts with and without ground_truth cannot be joined.")
-        return Rollouts(**{name: np.concatenate([getattr(part, name) for part in parts]) for name in names})
+        columns = {name: np.concatenate([getattr(part, name) for part in parts]) for name in names}
+        if any(part.failed is not None for part in parts):
+            columns["failed"] = np.concatenate([part.failures() for part in parts])
+        return Rollouts(**columns)
+
+    def failures(self) -> NDArray[np.bool_]:
+        """(n,) which evaluations failed, also where `failed` is None."""
+        return np.zeros(len(self), np.bool_) if self.failed is None else np.asarray(self.failed, np.bool_)
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,388 @@
+"""A campaign: tasks x methods x seeds x overrides, described by one TOML file, each run in a folder of its own.
+
+    tasks = ["hard-maze", "curling"]
+    algos = ["stax", "ns"]
+    seeds = 5
+    budget = 20000
+
+    [parameters]
+    population_size = 50
+
+What there is to do is told by the folders, so a campaign that is called again does what is missing. `campaign_work` does it.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from stax.compiling import available_threads
+from stax.errors import InvalidInputError, check_choice, check_whole
+from stax.runs.config import BACKENDS, RunConfig, make_config, read_toml, settings_allowed, split_table
+from stax.runs.files import read_text, write_text
+from stax.runs.folder import RunFolder, is_leftover
+from stax.search.methods import find_method
+from stax.search.parameters import allowed, no_such
+from stax.search.search import fit, make_space
+from stax.tasks import make_task
+from stax.tasks.task import Task
+
+KEYS = (
+    "out",
+    "tasks",
+    "algos",
+    "seeds",
+    "budget",
+    "preset",
+    "device",
+    "processes",
+    "workers",
+    "backend",
+    "address",
+    "parameters",
+    "overrides",
+)
+"""What a campaign's file may say."""
+OVERRIDE_KEYS = ("name", "tasks", "algos", "budget", "preset", "parameters")
+"""What each of its overrides may say."""
+TABLE = "campaign.csv"
+"""The file of a campaign with a row per run."""
+COLUMNS = (
+    "folder",
+    "task",
+    "algo",
+    "override",
+    "seed",
+    "budget",
+    "status",
+    "evaluations",
+    "coverage",
+    "max_reward",
+    "seconds",
+    "error",
+)
+
+
+@dataclass(frozen=True)
+class Override:
+    """Changes to all runs of some tasks and methods: an axis of the campaign."""
+
+    name: str = ""
+    tasks: tuple[str, ...] | None = None
+    """Those it is for; all if None."""
+    algos: tuple[str, ...] | None = None
+    given: dict[str, Any] = field(default_factory=dict)
+    """Its budget and preset."""
+    parameters: dict[str, Any] = field(default_factory=dict)
+
+    def is_for(self, task: str, algo: str) -> bool:
+        return (self.tasks is None or task in self.tasks) and (self.algos is None or algo in self.algos)
+
+
+@dataclass(eq=False)
+class CampaignRun:
+    """One run of a campaign: what it is, and how far it has come."""
+
+    folder: RunFolder
+    config: RunConfig
+    override: str = ""
+    status: str = "new"
+    """new, running, interrupted, failed or finished; elsewhere if a process that is not the campaign's works on it."""
+    evaluations: int = 0
+    coverage: float | None = None
+    max_reward: list[float] = field(default_factory=list)
+    """The highest reward per reward area."""
+    seconds: float = 0.0
+    """What it has taken so far."""
+    error: str = ""
+    """Why it failed."""
+
+    @property
+    def name(self) -> str:
+        return self.folder.path.name
+
+    @property
+    def kind(self) -> tuple[str, str, str]:
+        """Runs of the same task, method and override differ in their seed alone."""
+        return self.config.task, self.config.algo, self.override
+
+    @property
+    def begun(self) -> bool:
+        """Whether there is something that can be resumed, be it from its beginning."""
+        return (self.folder.path / "config.toml").is_file()
+
+    @property
+    def resumes_from(self) -> int:
+        """Evaluations that need not be done again."""
+        kept = self.folder.checkpoints()
+        return int(kept[0].stem) if kept else 0
+
+    def read_summary(self) -> str:
+        """Takes over what the folder's summary says; returns the status that stands there, nothing if there is none."""
+        summary = self.folder.summary()
+        try:
+            self.evaluations = int(summary.get("evaluations", 0))
+            self.coverage = None if summary.get("coverage") is None else float(summary["coverage"])
+            self.max_reward = [float(reward) for reward in summary.get("max_reward", ())]
+            self.seconds = float(summary["seconds"]["total"]) if summary else 0.0
+        except (KeyError, TypeError, ValueError) as error:
+            raise InvalidInputError(
+                f"The summary in {str(self.folder.path)!r} is damaged ({type(error).__name__}: {error})."
+            ) from None
+        self.error = str(summary.get("error", ""))
+        return str(summary.get("status", ""))
+
+    def row(self) -> dict[str, Any]:
+        """Of the campaign's table."""
+        return {
+            "folder": self.name,
+            "task": self.config.task,
+            "algo": self.config.algo,
+            "override": self.override,
+            "seed": self.config.seed,
+            "budget": self.config.budget,
+            "status": self.status,
+            "evaluations": self.evaluations,
+            "coverage": self.coverage,
+            "max_reward": " ".join(map(str, self.max_reward)),
+            "seconds": round(self.seconds, 3),
+            "error": " ".join(self.error.split()),
+        }
+
+
+@dataclass(frozen=True)
+class Campaign:
+    """All runs of a campaign, and how they are done."""
+
+    out: Path
+    runs: list[CampaignRun]
+    """Seeds first: each task and method has a first result early on."""
+    processes: int | None
+    """Runs at a time; None for as many as there are cores for."""
+    workers: int
+    """Cores of each run."""
+    backend: str = "local"
+    address: str | None = None
+    """Of the Ray cluster."""
+
+    @property
+    def local_processes(self) -> int:
+        """Runs at a time on this machine."""
+        return self.processes or max(available_threads() // self.workers, 1)
+
+    def look(self) -> None:
+        """Finds out from the folders how far every run has come; refuses folders that hold something else."""
+        remembered = self._failures()
+        for run in self.runs:
+            _look(run, remembered.get(run.name, ""))
+
+    def _failures(self) -> dict[str, str]:
+        """The errors that the table knows of: a run that failed at once may have left nothing else."""
+        path = self.out / TABLE
+        if not path.is_file():
+            return {}
+        rows = csv.DictReader(io.StringIO(read_text(path, "The table of the campaign")))
+        return {str(row.get("folder")): str(row.get("error")) for row in rows if row.get("error")}
+
+    def write_table(self) -> None:
+        text = io.StringIO()
+        writer = csv.DictWriter(text, fieldnames=COLUMNS, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(run.row() for run in self.runs)
+        write_text(self.out / TABLE, text.getvalue())
+
+
+def _look(run: CampaignRun, remembered: str) -> None:
+    path = run.folder.path
+    run.status = "new"
+    if path.exists() and not path.is_dir():
+        raise InvalidInputError(f"{str(path)!r} is a file, where the campaign wants the folder of a run.")
+    if run.begun:
+        _check_same(run)
+        status = run.read_summary()
+        run.status = status if status in ("finished", "failed") else "interrupted"
+    elif path.is_dir() and not all(is_leftover(entry) for entry in path.iterdir()):
+        raise InvalidInputError(f"{str(path)!r} is not the folder of a run: it has no config.toml; move it away.")
+    if run.status != "finished" and path.is_dir() and run.folder.in_use:
+        run.status = "elsewhere"
+    elif run.status != "finished" and not run.evaluations and remembered:
+        run.status, run.error = "failed", run.error or remembered
+
+
+def _check_same(run: CampaignRun) -> None:
+    there, _ = run.folder.read_config()
+    differing = sorted(run.config.differences(there))
+    if differing:
+        raise InvalidInputError(
+            f"The run in {str(run.folder.path)!r} is another than the campaign's: they differ in {', '.join(differing)}; give the"
+            " campaign another folder (out), or move that one away."
+        )
+
+
+# The file
+
+
+def read_campaign(path: Path, changed: Mapping[str, Any] | None = None) -> Campaign:
+    """The campaign that a file describes, with some of its keys changed; every run is checked, none is looked at yet."""
+    table, where = read_toml(path), str(path)
+    table |= {key: value for key, value in (changed or {}).items() if value is not None}
+    if (changed or {}).get("backend") == "local":
+        table.pop("address", None)
+    _check_keys(table, KEYS, where)
+    for needed in ("tasks", "algos"):
+        if needed not in table:
+            raise InvalidInputError(f"{where} has no {needed}; give a list of names, as in {needed} = [{_EXAMPLES[needed]!r}].")
+    tasks, algos = _names("tasks", table["tasks"], where), _names("algos", table["algos"], where)
+    for algo in algos:
+        find_method(algo)
+    seeds = _seeds(table.get("seeds", 1), where)
+    workers = check_whole("workers", table.get("workers", 1), 1)
+    processes = table.get("processes")
+    given = {key: table[key] for key in ("budget", "preset", "device") if key in table} | {"workers": workers}
+    parameters = _parameters(table, where)
+    out = table.get("out", str(Path("runs") / path.stem))
+    if not isinstance(out, str) or not out:
+        raise InvalidInputError(f"out in {where} must be a folder, not {out!r}.")
+    backend = check_choice("backend", table.get("backend", "local"), BACKENDS)
+    address = table.get("address")
+    if address is not None and (not isinstance(address, str) or backend != "ray"):
+        raise InvalidInputError(f"address must be that of a Ray cluster, with backend 'ray', not {address!r}.")
+    runs = []
+    overrides = _overrides(table.get("overrides", []), tasks, algos, where)
+    for seed in seeds:
+        for task, algo, override in _combinations(tasks, algos, overrides):
+            one = {**given, **override.given, "task": task, "algo": algo, "seed": seed}
+            config = make_config(one, {**parameters, **override.parameters})
+            folder = RunFolder(Path(out) / _folder_name(config, override.name))
+            runs.append(CampaignRun(folder, config, override.name))
+    _check_folders(runs)
+    return Campaign(
+        out=Path(out),
+        runs=_fitted(runs),
+        processes=None if processes is None else check_whole("processes", processes, 1),
+        workers=workers,
+        backend=backend,
+        address=address,
+    )
+
+
+_EXAMPLES = {"tasks": "hard-maze", "algos": "stax"}
+
+
+def _check_keys(table: Mapping[str, Any], known: Sequence[str], where: str) -> None:
+    for key in table:
+        if key in known:
+            continue
+        if key in allowed() or key in settings_allowed() or key == "task":
+            hint = "; a list of tasks is called tasks" if key == "task" else ""
+            raise InvalidInputError(f"{where}: {key} belongs in the table [parameters]{hint}.")
+        raise InvalidInputError(f"{where}: {no_such('key', key, known)}")
+
+
+def _names(key: str, given: Any, where: str) -> tuple[str, ...]:
+    if not isinstance(given, list) or not given or not all(isinstance(name, str) and name for name in given):
+        raise InvalidInputError(f"{key} in {where} must be a list of names, not {given!r}.")
+    for number, name in enumerate(given):
+        if name in given[:number]:
+            raise InvalidInputError(f"{key} in {where} names {name!r} twice.")
+    return tuple(given)
+
+
+def _seeds(given: Any, where: str) -> list[int]:
+    if given == [] or not isinstance(given, (int, list)):
+        raise InvalidInputError(f"seeds in {where} must be how many or a list of them, not {given!r}.")
+    if not isinstance(given, list):
+        return list(range(check_whole(f"seeds in {where}", given, 1)))
+    seeds = [check_whole(f"each of the seeds in {where}", seed, 0) for seed in given]
+    for number, seed in enumerate(seeds):
+        if seed in seeds[:number]:
+            raise InvalidInputError(f"seeds in {where} has {seed} twice.")
+    return seeds
+
+
+def _parameters(table: Mapping[str, Any], where: str) -> dict[str, Any]:
+    return split_table({"parameters": table.get("parameters", {})}, where)[1]
+
+
+def _overrides(given: Any, tasks: Sequence[str], algos: Sequence[str], where: str) -> list[Override]:
+    if not isinstance(given, list) or not all(isinstance(table, dict) for table in given):
+        raise InvalidInputError(f"overrides in {where} must be tables [[overrides]], not {given!r}.")
+    overrides: list[Override] = []
+    for number, table in enumerate(given, start=1):
+        here = f"override {number} in {where}"
+        _check_keys(table, OVERRIDE_KEYS, here)
+        name = table.get("name", "")
+        if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z0-9_.-]*", name):
+            raise InvalidInputError(f"name of {here} must be of letters, digits, '_', '.' and '-', not {name!r}.")
+        if any(name == other.name for other in overrides):
+            raise InvalidInputError(f"{here} has {f'the name {name!r}' if name else 'no name'}, as another has.")
+        overrides.append(
+            Override(
+                name=name,
+                tasks=_chosen("tasks", table, tasks, here),
+                algos=_chosen("algos", table, algos, here),
+                given={key: table[key] for key in ("budget", "preset") if key in table},
+                parameters=_parameters(table, here),
+            )
+        )
+    return overrides
+
+
+def _chosen(key: str, table: Mapping[str, Any], known: Sequence[str], where: str) -> tuple[str, ...] | None:
+    if key not in table:
+        return None
+    for name in _names(key, table[key], where):
+        if name not in known:
+            raise InvalidInputError(f"{where} is for {name!r}, which is not among the campaign's {key}: {', '.join(known)}.")
+    return tuple(table[key])
+
+
+def _combinations(
+    tasks: Sequence[str], algos: Sequence[str], overrides: Sequence[Override]
+) -> Iterator[tuple[str, str, Override]]:
+    """Where no override is meant, a run without changes is."""
+    for task in tasks:
+        for algo in algos:
+            for override in [one for one in overrides if one.is_for(task, algo)] or [Override()]:
+                yield task, algo, override
+
+
+def _folder_name(config: RunConfig, override: str) -> str:
+    """<task>-<algo>[-<override>]-<seed>, fit for a folder."""
+    words = [config.task, config.algo, *([override] if override else []), str(config.seed)]
+    return re.sub(r"[^A-Za-z0-9_.-]+", "-", "-".join(words)).lstrip(".-")
+
+
+def _check_folders(runs: Sequence[CampaignRun]) -> None:
+    """Two names may look alike to a file system."""
+    taken: dict[str, CampaignRun] = {}
+    for run in runs:
+        other = taken.setdefault(run.name.casefold(), run)
+        if other is not run:
+            names = [f"{one.config.algo} on {one.config.task}{f' ({one.override})' if one.override else ''}" for one in (other, run)]
+            raise InvalidInputError(
+                f"{' and '.join(names)} would be kept in the same folder {run.name!r}; give an override another name."
+            )
+
+
+def _fitted(runs: Sequence[CampaignRun]) -> list[CampaignRun]:
+    """The runs with all parameters as they will be used; tasks are made for that, but do nothing."""
+    tasks: dict[str, Task] = {}
+    fitted = []
+    for run in runs:
+        config = run.config
+        made = repr((config.task, sorted(config.task_options.items())))
+        task = tasks[made] if made in tasks else tasks.setdefault(made, make_task(config.task, **config.task_options))
+        method, parameters = fit(
+            config.algo, task, budget=config.budget, preset=config.preset, parameters=vars(config.parameters)
+        )
+        if parameters.descriptor != "learned":
+            # It costs nothing, and says if the task does not have what it compares.
+            make_space(task, method, parameters, config.seed, config.device)
+        fitted.append(replace(run, config=replace(config, parameters=parameters)))
+    return fitted

@@ -1,0 +1,153 @@
+"""Runs of a campaign in processes of this machine, one each, so that nothing of a run leaks into another.
+
+A process is told over its standard input which run it is to do, and goes on until the run is done or the input is closed:
+by the campaign, or because the campaign is no more. Then it stops at the next rest. What it prints is kept in a log.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import json
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import threading
+from contextlib import suppress
+from dataclasses import asdict
+from pathlib import Path
+from typing import IO, Any
+
+from stax.runs.campaign import CampaignRun
+from stax.runs.campaign_work import Outcome, do_run
+
+LOGS = "logs"
+_MOST_WORDS = 4000
+"""Characters of an error that are passed on: a pipe holds some more."""
+
+
+class LocalProcesses:
+    """The place where `room` runs are done at a time, with logs in the campaign's folder."""
+
+    def __init__(self, out: Path, room: int) -> None:
+        self.room = room
+        self._logs = out / LOGS
+        self._processes: dict[CampaignRun, subprocess.Popen[bytes]] = {}
+        self._stopping = False
+
+    def begin(self, run: CampaignRun) -> None:
+        self._logs.mkdir(exist_ok=True)
+        # All that is importable here is there; the main module, which may be a script without a guard, is not run again.
+        code = f"import sys; sys.path[:] = {sys.path!r}; from stax.runs.campaign_processes import main; main()"
+        with self._log(run).open("ab") as log:
+            process = subprocess.Popen(
+                [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, **_apart()
+            )
+        self._processes[run] = process
+        with suppress(BrokenPipeError):  # it died at once, which is noticed later
+            _of(process.stdin).write(pickle.dumps((str(run.folder.path), run.config)))
+            _of(process.stdin).flush()
+        if self._stopping:
+            _hang_up(process)
+
+    def ended(self) -> list[tuple[CampaignRun, Outcome]]:
+        over = [(run, process) for run, process in self._processes.items() if process.poll() is not None]
+        return [(run, self._outcome(run, process)) for run, process in over]
+
+    def _outcome(self, run: CampaignRun, process: subprocess.Popen[bytes]) -> Outcome:
+        del self._processes[run]
+        with _of(process.stdout) as report:
+            words = report.read()
+        _hang_up(process)
+        log = self._log(run)
+        with suppress(OSError):
+            if not log.stat().st_size:
+                log.unlink()
+        try:
+            return Outcome(**json.loads(words))
+        except (ValueError, TypeError):
+            pass
+        if self._stopping:
+            return Outcome("interrupted")
+        return Outcome("failed", f"Its process {how_it_ended(process.returncode)}{_last_line(log)}.")
+
+    def _log(self, run: CampaignRun) -> Path:
+        return self._logs / f"{run.name}.log"
+
+    def ask_to_stop(self) -> None:
+        self._stopping = True
+        for process in self._processes.values():
+            _hang_up(process)
+
+    def end_at_once(self) -> None:
+        self._stopping = True
+        for process in self._processes.values():
+            process.kill()
+
+    def close(self) -> None:
+        self.end_at_once()
+        for process in self._processes.values():
+            process.wait()
+            _hang_up(process)
+            _of(process.stdout).close()
+        with suppress(OSError):  # there are logs in it, or there never was one
+            self._logs.rmdir()
+
+
+def _apart() -> dict[str, Any]:
+    """A group of its own: Ctrl-C on the terminal is for the campaign to decide on."""
+    return {"process_group": 0} if os.name == "posix" else {"creationflags": getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0)}
+
+
+def _of(pipe: IO[bytes] | None) -> IO[bytes]:
+    assert pipe is not None
+    return pipe
+
+
+def _hang_up(process: subprocess.Popen[bytes]) -> None:
+    with suppress(BrokenPipeError):
+        _of(process.stdin).close()
+
+
+def how_it_ended(exit_code: int) -> str:
+    """In words, as the end of a sentence on a process."""
+    if exit_code >= 0:
+        return f"ended with exit code {exit_code}"
+    try:
+        name = signal.Signals(-exit_code).name
+    except ValueError:
+        name = f"signal {-exit_code}"
+    return f"was ended by {name}"
+
+
+def _last_line(log: Path) -> str:
+    try:
+        lines = log.read_text(errors="replace").strip().splitlines()
+    except OSError:
+        return ""
+    return f" ({lines[-1].strip()[:200]})" if lines else ""
+
+
+def main() -> None:
+    """The life of such a process."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    faulthandler.enable()
+    # What a task prints is no report.
+    report = os.dup(1)
+    os.dup2(2, 1)
+    stopping = threading.Event()
+    signal.signal(signal.SIGTERM, lambda *_: stopping.set())
+    path, config = pickle.load(sys.stdin.buffer)
+    threading.Thread(target=_wait_for_end, args=(stopping,), daemon=True).start()
+    outcome = do_run(Path(path), config, stopping.is_set)
+    words = asdict(Outcome(outcome.status, outcome.error[:_MOST_WORDS]))
+    with suppress(BrokenPipeError):
+        os.write(report, json.dumps(words).encode())
+
+
+def _wait_for_end(stopping: threading.Event) -> None:
+    # Not by way of sys.stdin, whose lock would be waited for at exit.
+    while os.read(0, 1024):
+        pass
+    stopping.set()

@@ -1,0 +1,287 @@
+"""The description of a run: everything that decides its outcome, and where and how it is done.
+
+One typed object, made from keywords, the command line or a TOML file, and written as `config.toml`:
+
+    task = "hard-maze"
+    algo = "stax"
+    budget = 20000
+    seed = 0
+
+    [parameters]
+    population_size = 100
+    task.sensors = "lasers"
+
+Unknown names and values out of range are told in one sentence.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field, fields, replace
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import tomli_w
+
+from stax.compiling import available_threads
+from stax.errors import InvalidInputError, check_choice, check_whole
+from stax.runs.files import read_text
+from stax.search.methods import find_method
+from stax.search.parameters import Allowed, Parameters, allowed, make_parameters, no_such
+from stax.tasks import BUILT_IN
+
+DEFAULT_BUDGET = 20_000
+BACKENDS = ("local", "ray")
+DEVICES = ("auto", "cpu", "cuda", "mps")
+_NONE = "none"
+"""How TOML, which has no such value, says None."""
+_PACKAGES = ("gymnasium", "moocore", "numba", "numpy", "pyarrow", "ray", "safetensors", "scipy", "torch")
+_INFORMATION = ("made_with", "machine", "task_description")
+"""Tables of a `config.toml` that tell readers something and decide nothing."""
+
+
+def _setting(default: Any, about: str, **allowed: Any) -> Any:
+    return field(default=default, metadata={"allowed": Allowed(about, **allowed)})
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunSettings:
+    """How a run is done; none of these changes what it finds, unless evaluations fail."""
+
+    checkpoint_seconds: float = _setting(60.0, "seconds between two checkpoints at least", kind="number", least=0)
+    on_failure: str = _setting(
+        "abort",
+        "what a failed evaluation means: the end of the run, or a policy that is noted in the ledger and otherwise forgotten",
+        kind="choice",
+        choices=("abort", "discard"),
+    )
+    max_failed_share: float = _setting(
+        0.1,
+        "share of all evaluations that may fail before the run stops, with on_failure=discard",
+        kind="number",
+        least=0,
+        most=1,
+    )
+    time_limit: float | None = _setting(
+        None,
+        "seconds that a worker process may take for its part of a batch; what takes longer has failed",
+        kind="number",
+        least=0,
+        above=True,
+        none="no limit",
+    )
+    isolation: str = _setting(
+        "auto",
+        "whether evaluations run in worker processes, which may crash and hang: process, none, or auto: for tasks of your own that"
+        " are given by name",
+        kind="choice",
+        choices=("auto", "process", "none"),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunConfig:
+    """One run."""
+
+    task: str
+    """A task's name, `module:Class` for a user's own."""
+    task_options: dict[str, Any] = field(default_factory=dict)
+    algo: str = "stax"
+    preset: str = "default"
+    seed: int = 0
+    budget: int = DEFAULT_BUDGET
+    workers: int
+    device: str = "auto"
+    backend: str = "local"
+    address: str | None = None
+    """Of the Ray cluster; None starts one on this machine."""
+    parameters: Parameters
+    settings: RunSettings = field(default_factory=RunSettings)
+    task_given: bool = False
+    """Whether the task was given as an object that cannot be made again from its name and options."""
+
+    @property
+    def names_code(self) -> bool:
+        """Whether the task is code of a user's own."""
+        return self.task not in BUILT_IN and not self.task.startswith("gym:")
+
+    def differences(self, other: RunConfig) -> list[str]:
+        """Names of what would make this run another than that one."""
+        mine, theirs = self._decisive(), other._decisive()
+        return [name for name in mine.keys() | theirs.keys() if mine.get(name) != theirs.get(name)]
+
+    def _decisive(self) -> dict[str, Any]:
+        options = {f"task.{name}": value for name, value in self.task_options.items()}
+        decisive = {name: getattr(self, name) for name in ("task", "algo", "seed", "budget")}
+        return {**decisive, **asdict(self.parameters), **options}
+
+
+RUN_KEYS = ("task", "algo", "preset", "seed", "budget", "workers", "device", "backend", "address")
+"""What a configuration says outside its parameters."""
+
+
+def settings_allowed() -> dict[str, Allowed]:
+    """How a run is done: every name, and what it may be."""
+    return {entry.name: entry.metadata["allowed"] for entry in fields(RunSettings)}
+
+
+def make_config(given: Mapping[str, Any], parameters: Mapping[str, Any]) -> RunConfig:
+    """A configuration from what was given of `RUN_KEYS`, and from parameters of the search, the run and the task together."""
+    for name in given:
+        if name not in RUN_KEYS:
+            raise InvalidInputError(no_such("key of a run's configuration", name, RUN_KEYS))
+    given = {name: value for name, value in given.items() if value is not None}
+    if "task" not in given:
+        raise InvalidInputError("The configuration names no task; give one of " + ", ".join(BUILT_IN) + ", or module:Class.")
+    if not isinstance(given["task"], str):
+        raise InvalidInputError(f"task must be a task's name, not {given['task']!r}.")
+    algo, preset = str(given.get("algo", "stax")), str(given.get("preset", "default"))
+    search, settings, options = split_parameters(parameters)
+    config = RunConfig(
+        task=given["task"],
+        task_options=options,
+        algo=algo,
+        preset=preset,
+        seed=check_whole("seed", given.get("seed", 0), 0),
+        budget=check_whole("budget", given.get("budget", DEFAULT_BUDGET), 1),
+        workers=check_whole("workers", given.get("workers", available_threads()), 1),
+        device=check_choice("device", given.get("device", "auto"), DEVICES),
+        backend=check_choice("backend", given.get("backend", "local"), BACKENDS),
+        address=given.get("address"),
+        parameters=make_parameters(preset, find_method(algo).parameters, search),
+        settings=replace(RunSettings(), **settings),
+    )
+    if config.address is not None and (not isinstance(config.address, str) or config.backend != "ray"):
+        raise InvalidInputError(f"address must be that of a Ray cluster, with backend 'ray', not {config.address!r}.")
+    return config
+
+
+def split_parameters(given: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
+    """Parameters of the search (not checked yet), settings of the run (checked), and options of the task."""
+    known, settings = allowed(), settings_allowed()
+    split: tuple[dict[str, Any], dict[str, Any], dict[str, Any]] = ({}, {}, {})
+    for name, value in given.items():
+        if name.startswith("task."):
+            split[2][name.removeprefix("task.")] = value
+        elif name in settings:
+            split[1][name] = settings[name].check(name, value)
+        elif name in known:
+            split[0][name] = value
+        else:
+            raise InvalidInputError(no_such("parameter", name, [*known, *settings]))
+    return split
+
+
+# TOML
+
+
+def read_config(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What a file gives of `RUN_KEYS`, and its parameters: both for `make_config`, when the command line has had its say."""
+    return split_table(read_toml(path), str(path))
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(read_text(path, "The configuration"))
+    except tomllib.TOMLDecodeError as error:
+        raise InvalidInputError(f"The configuration {str(path)!r} is not TOML: {error}.") from None
+
+
+def split_table(table: Mapping[str, Any], where: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What a table gives of `RUN_KEYS`, and its parameters. These may also stand outside their table."""
+    parameters: dict[str, Any] = {}
+    given: dict[str, Any] = {}
+    for name, value in table.items():
+        if name in _INFORMATION or name == "task_given":
+            continue
+        if name in RUN_KEYS:
+            given[name] = value
+        elif name == "parameters":
+            if not isinstance(value, dict):
+                raise InvalidInputError(f"parameters in {where} must be a table, not {value!r}.")
+            parameters |= dict(_flattened(value))
+        elif name in allowed() or name in settings_allowed() or name.startswith("task."):
+            parameters[name] = _value(value)
+        else:
+            known = [*RUN_KEYS, "parameters", *allowed(), *settings_allowed()]
+            raise InvalidInputError(f"{where}: {no_such('key', name, known)}")
+    return given, parameters
+
+
+def _flattened(table: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """`task.sensors = ...` inside a table is a table `task` to TOML."""
+    for name, value in table.items():
+        if name == "task" and isinstance(value, dict):
+            yield from ((f"task.{option}", _value(inner)) for option, inner in value.items())
+        else:
+            yield name, _value(value)
+
+
+def _value(value: Any) -> Any:
+    if value == _NONE:
+        return None
+    return tuple(value) if isinstance(value, list) else value
+
+
+def config_toml(config: RunConfig, description: Mapping[str, Any]) -> str:
+    """The text of `config.toml`."""
+    table: dict[str, Any] = {name: getattr(config, name) for name in RUN_KEYS if getattr(config, name) is not None}
+    if config.task_given:
+        table["task_given"] = True
+    parameters = {**asdict(config.parameters), **asdict(config.settings)}
+    options = {name: value for name, value in config.task_options.items() if _fits_toml(value)}
+    table["parameters"] = {name: _written(value) for name, value in parameters.items()}
+    if options:
+        table["parameters"]["task"] = {name: _written(value) for name, value in options.items()}
+    table["task_description"] = dict(description)
+    table["made_with"] = versions()
+    table["machine"] = machine()
+    text = tomli_w.dumps(table)
+    return f"# A run of STAX. Do it again: stax run --config THIS_FILE. Go on with it: stax resume ITS_FOLDER.\n\n{text}"
+
+
+def _fits_toml(value: Any) -> bool:
+    if isinstance(value, (list, tuple)):
+        return all(_fits_toml(item) for item in value)
+    return value is None or isinstance(value, (str, int, float, bool))
+
+
+def _written(value: Any) -> Any:
+    return _NONE if value is None else list(value) if isinstance(value, tuple) else value
+
+
+def versions() -> dict[str, str]:
+    """Of everything that may change the bits of a run."""
+    from stax import __version__
+
+    found = {"stax": __version__, "python": platform.python_version()}
+    for package in _PACKAGES:
+        try:
+            found[package] = metadata.version(package)
+        except metadata.PackageNotFoundError:
+            continue
+    return found
+
+
+def machine() -> dict[str, Any]:
+    """What a reader may want to know of the machine; nothing that names it."""
+    return {
+        "system": platform.system(),
+        "architecture": platform.machine(),
+        "processor": _processor(),
+        "cores": os.cpu_count() or 1,
+        "byte_order": sys.byteorder,
+    }
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return platform.processor() or "unknown"
+    return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), "unknown")

@@ -1,0 +1,75 @@
+"""A task as a run folder describes it: what can be known of it without running anybody's code."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NoReturn
+
+from numpy.typing import ArrayLike
+
+from stax.errors import InvalidInputError
+from stax.tasks.task import RewardArea, Rollouts, Task
+
+
+def describe_task(task: Task) -> dict[str, Any]:
+    """What `config.toml` says of a task; what the task does not have is left out."""
+    areas = [
+        {
+            "name": area.name,
+            **({} if area.center is None else {"center": [float(number) for number in area.center]}),
+            **({} if area.radius is None else {"radius": float(area.radius)}),
+        }
+        for area in task.reward_areas
+    ]
+    description: dict[str, Any] = {
+        "name": task.name,
+        "genome_size": int(task.genome_size),
+        "genome_bounds": [float(bound) for bound in task.genome_bounds],
+        "observation_samples": int(task.observation_samples),
+        "observation_shape": [int(side) for side in task.observation_shape],
+        "observation_dtype": str(task.observation_dtype),
+        "reward_areas": areas,
+    }
+    if task.ground_truth_bounds is not None:
+        description["ground_truth_bounds"] = [[float(low), float(high)] for low, high in task.ground_truth_bounds]
+    return description
+
+
+class DescribedTask(Task):
+    """A task that can be looked at, and does nothing."""
+
+    def __init__(self, description: Mapping[str, Any]) -> None:
+        try:
+            self.name = str(description["name"])
+            self.genome_size = int(description["genome_size"])
+            low, high = description["genome_bounds"]
+            self.genome_bounds = (float(low), float(high))
+            self.observation_samples = int(description["observation_samples"])
+            self.observation_shape = tuple(int(side) for side in description["observation_shape"])
+            self.observation_dtype = str(description["observation_dtype"])
+            bounds = description.get("ground_truth_bounds")
+            self.ground_truth_bounds = None if bounds is None else tuple((float(low), float(high)) for low, high in bounds)
+            self.reward_areas = tuple(
+                RewardArea(
+                    str(area["name"]),
+                    tuple(float(number) for number in area["center"]) if "center" in area else None,
+                    float(area["radius"]) if "radius" in area else None,
+                )
+                for area in description["reward_areas"]
+            )
+        except (KeyError, TypeError, ValueError) as error:
+            raise InvalidInputError(
+                f"The task's description in config.toml is damaged ({type(error).__name__}: {error})."
+            ) from None
+
+    def evaluate(self, genomes: ArrayLike) -> Rollouts:
+        self._refuse()
+
+    def observe(self, rollouts: Rollouts) -> NoReturn:
+        self._refuse()
+
+    def _refuse(self) -> NoReturn:
+        raise InvalidInputError(
+            f"Task {self.name!r} is code of a run folder's maker, which is only run when you say so:"
+            " load or resume the run with trust=True (--trust on the command line)."
+        )

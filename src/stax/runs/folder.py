@@ -1,0 +1,197 @@
+"""The folder of a run: its files, its lock and its checkpoints."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from filelock import FileLock, Timeout
+
+from stax.errors import InvalidInputError
+from stax.runs.config import RunConfig, config_toml, make_config, read_toml, split_table, versions
+from stax.runs.described_task import describe_task
+from stax.runs.files import (
+    checksum,
+    inside,
+    is_unfinished,
+    read_arrays,
+    read_json,
+    read_text,
+    remove_unfinished,
+    write_arrays,
+    write_json,
+    write_text,
+)
+from stax.search.state import State
+from stax.tasks.task import Task
+
+KEPT_CHECKPOINTS = 2
+_FORMAT = 1
+"""Of checkpoints: they are refused by a version of the software that would misread them."""
+_STATE = "state.json"
+_SMALL = 100_000
+"""Rows that an array may have whatever the budget: weights of a network, say."""
+
+
+def is_leftover(path: Path) -> bool:
+    """Whether this is all that a process leaves in a folder if it is killed before it has written anything."""
+    return path.name == ".lock" or is_unfinished(path)
+
+
+class RunFolder:
+    """The files of one run."""
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+
+    @staticmethod
+    def existing(path: str | Path) -> RunFolder:
+        """The folder of a run that has been started."""
+        folder = RunFolder(path)
+        if not folder.path.is_dir():
+            raise InvalidInputError(f"There is no run folder {str(path)!r}.")
+        if not (folder.path / "config.toml").is_file():
+            raise InvalidInputError(f"{str(path)!r} is not a run folder: it has no config.toml.")
+        return folder
+
+    def file(self, *names: str) -> Path:
+        return inside(self.path, *names)
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """While inside, no other process writes to the folder."""
+        lock = FileLock(self.file(".lock"), blocking=False)
+        try:
+            lock.acquire()
+        except Timeout:
+            raise InvalidInputError(f"The run folder {str(self.path)!r} is in use by another process.") from None
+        try:
+            for folder in (self.path, self.file("archives"), self.file("checkpoints")):
+                remove_unfinished(folder)
+            yield
+        finally:
+            lock.release()
+
+    @property
+    def in_use(self) -> bool:
+        """Whether a process works in it now."""
+        lock = FileLock(self.file(".lock"), blocking=False)
+        if not self.file(".lock").exists():
+            return False
+        try:
+            with lock:
+                return False
+        except Timeout:
+            return True
+
+    def forget(self) -> None:
+        """Leaves nothing of a run that has not done a single evaluation."""
+        for name in ("config.toml", ".lock"):
+            self.file(name).unlink(missing_ok=True)
+
+    # Configuration and summary
+
+    def write_config(self, config: RunConfig, task: Task) -> None:
+        write_text(self.file("config.toml"), config_toml(config, describe_task(task)))
+
+    def read_config(self) -> tuple[RunConfig, dict[str, Any]]:
+        """The configuration, and what `config.toml` says of the task."""
+        path = self.file("config.toml")
+        table = read_toml(path)
+        config = make_config(*split_table(table, str(path)))
+        description = table.get("task_description")
+        if not isinstance(description, dict):
+            raise InvalidInputError(f"{str(path)!r} does not describe the task.")
+        given = bool(table.get("task_given", False))
+        return RunConfig(**{**vars(config), "task_given": given}), description
+
+    def warn_of_versions(self) -> None:
+        """Tells if the run was made with other versions of what may change its bits."""
+        made_with = read_toml(self.file("config.toml")).get("made_with")
+        if isinstance(made_with, dict):
+            _warn_of_differences(made_with)
+
+    def write_summary(self, summary: Mapping[str, Any], *, safe: bool = True) -> None:
+        write_json(self.file("summary.json"), summary, safe=safe)
+
+    def summary(self) -> dict[str, Any]:
+        """What `summary.json` says; nothing if the run has not come that far."""
+        path = self.file("summary.json")
+        if not path.is_file():
+            return {}
+        summary = read_json(path, "The summary")
+        if not isinstance(summary, dict):
+            raise InvalidInputError(f"The summary {str(path)!r} is damaged.")
+        return summary
+
+    # Checkpoints
+
+    def checkpoints(self) -> list[Path]:
+        """The newest first."""
+        return sorted(self.file("checkpoints").glob("[0-9]*.npz"), reverse=True)
+
+    def save_checkpoint(self, state: State, more: Mapping[str, Any]) -> None:
+        """Writes a checkpoint, with numbers of the run's own beside the search's, and forgets all but the last two."""
+        checkpoints = self.file("checkpoints")
+        checkpoints.mkdir(exist_ok=True)
+        path = self.file("checkpoints", f"{state.numbers['evaluations']:012d}.npz")
+        if not self._is_whole(path):
+            numbers = {"format": _FORMAT, "search": state.numbers, "run": dict(more)}
+            write_arrays(path, state.arrays, {_STATE: json.dumps(numbers)})
+            write_text(path.with_suffix(".sha256"), f"{checksum(path)}  {path.name}\n")
+        for old in self.checkpoints()[KEPT_CHECKPOINTS:]:
+            old.unlink(missing_ok=True)
+            old.with_suffix(".sha256").unlink(missing_ok=True)
+
+    def load_checkpoint(self, budget: int) -> tuple[State, dict[str, Any]] | None:
+        """The last state that is whole, and the run's own numbers; None if no checkpoint has been written yet.
+
+        A damaged checkpoint is told by a warning, and the one before it is used.
+        """
+        found = self.checkpoints()
+        for path in found:
+            try:
+                return self._load(path, budget)
+            except InvalidInputError as error:
+                warnings.warn(f"{error} The checkpoint before it is used.", RuntimeWarning, stacklevel=2)
+        if found:
+            raise InvalidInputError(f"No checkpoint in {str(self.file('checkpoints'))!r} can be used.")
+        return None
+
+    def _load(self, path: Path, budget: int) -> tuple[State, dict[str, Any]]:
+        if not self._is_whole(path):
+            raise InvalidInputError(f"The checkpoint {str(path)!r} is damaged: its checksum is wrong or missing.")
+        arrays, text = read_arrays(path, "The checkpoint", most_rows=max(budget, _SMALL), text=_STATE)
+        try:
+            numbers = json.loads(text)
+            if numbers["format"] != _FORMAT:
+                raise InvalidInputError(
+                    f"The checkpoint {str(path)!r} has format {numbers['format']!r}; this version of stax reads {_FORMAT}."
+                )
+            return State(arrays, dict(numbers["search"])), dict(numbers["run"])
+        except (json.JSONDecodeError, KeyError, TypeError, ValueError, RecursionError) as error:
+            if isinstance(error, InvalidInputError):
+                raise
+            raise InvalidInputError(f"The checkpoint {str(path)!r} is damaged: {type(error).__name__} in {_STATE}.") from None
+
+    def _is_whole(self, path: Path) -> bool:
+        """Whether a checkpoint is there and has its checksum."""
+        mark = path.with_suffix(".sha256")
+        if not (path.is_file() and mark.is_file()):
+            return False
+        return read_text(mark, "The checksum").split()[:1] == [checksum(inside(self.path, "checkpoints", path.name))]
+
+
+def _warn_of_differences(made_with: Mapping[str, Any]) -> None:
+    now = versions()
+    others = [f"{name} {made_with[name]} (now {now[name]})" for name in now if made_with.get(name, now[name]) != now[name]]
+    if others:
+        warnings.warn(
+            f"This run was made with {', '.join(others)}; what is computed now may differ in its last digits.",
+            RuntimeWarning,
+            stacklevel=2,
+        )

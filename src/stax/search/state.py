@@ -1,0 +1,190 @@
+"""The state of a search between two passes of Algorithm 1's loop, as arrays and numbers that can be written and read back.
+
+`capture` and `restore` are opposites: a restored search goes on with the same bits. What can be computed from the rest (indices
+of neighbours, coverage, distances of candidates) is not part of the state.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stax.errors import InvalidInputError
+from stax.search.emitter import Emitter, EmitterRecord
+from stax.search.policy_set import GrowingSet, PolicySet
+
+if TYPE_CHECKING:
+    from stax.search.search import Search
+
+Arrays = dict[str, NDArray[Any]]
+
+_SETS = ("population", "offspring", "novelty_archive", "reward_archive", "candidates")
+_OF_EMITTERS = ("ancestor", "most_novel", "population", "novelty_candidates")
+_EMITTER_NUMBERS = {"id": "i8", "sigma": "f8", "born": "i8", "best_reward": "f8", "evaluations": "i8", "improvement": "f8"}
+_EMITTER_SIZES = ("generations", "members", "waiting")
+"""Of its history, its population and its novelty candidates, which lie one emitter behind the other."""
+
+
+@dataclass(frozen=True)
+class State:
+    """All that a search needs to go on."""
+
+    arrays: Arrays
+    numbers: dict[str, Any]
+    """Fit for JSON."""
+
+
+def capture(search: Search) -> State:
+    """The state as it is now. Arrays may be views of the search's own: write them before it goes on."""
+    arrays: Arrays = {}
+    for name in _SETS:
+        held = getattr(search, name)
+        policies = held if isinstance(held, PolicySet) else held.policies
+        arrays |= {f"{name}.{column}": values for column, values in policies.columns().items()}
+    arrays |= _emitters(search.emitters, like=search.population)
+    arrays |= {f"ledger.{name}": column for name, column in search.ledger.columns().items() if name != "id"}
+    arrays |= {f"space.{name}": tensor for name, tensor in search.space.arrays().items()}
+    numbers = {
+        "evaluations": search.evaluations,
+        "chunks": search.chunks,
+        "max_reward": search.max_reward,
+        "training_interval": search.training_interval,
+        "chunks_since_training": search.chunks_since_training,
+        "emitters_made": search.emitters_made,
+        "retired": [dataclasses.asdict(record) for record in search.retired],
+        "random": {role: generator.bit_generator.state for role, generator in vars(search.random).items()},
+        "metrics": search.metrics,
+        "seconds": search.stopwatch.seconds,
+        "space": search.space.numbers(),
+    }
+    return State(arrays, numbers)
+
+
+def _emitters(emitters: Sequence[Emitter], like: PolicySet) -> Arrays:
+    arrays: Arrays = {
+        f"emitters.{name}": np.array([getattr(emitter, name) for emitter in emitters], kind)
+        for name, kind in _EMITTER_NUMBERS.items()
+    }
+    history = [rewards for emitter in emitters for rewards in emitter.history]
+    arrays["emitters.generations"] = np.array([len(emitter.history) for emitter in emitters], np.int64)
+    arrays["emitters.members"] = np.array([len(emitter.population) for emitter in emitters], np.int64)
+    arrays["emitters.waiting"] = np.array([len(emitter.novelty_candidates) for emitter in emitters], np.int64)
+    arrays["emitters.history"] = np.concatenate([np.empty(0), *history])
+    arrays["emitters.history_sizes"] = np.array([len(rewards) for rewards in history], np.int64)
+    for name in _OF_EMITTERS:
+        held = [getattr(emitter, name) for emitter in emitters]
+        parts = [part if isinstance(part, PolicySet) else part.policies for part in held]
+        joined = PolicySet.concat([like.take(slice(0, 0)), *parts])
+        arrays |= {f"emitters.{name}.{column}": values for column, values in joined.columns().items()}
+    return arrays
+
+
+def restore(search: Search, state: State) -> None:
+    """Puts a newly made search, of the same task, method, parameters, budget and seed, into the state."""
+    try:
+        _restore(search, state.arrays, state.numbers)
+    except (KeyError, TypeError, ValueError, IndexError) as error:
+        if isinstance(error, InvalidInputError):
+            raise
+        raise InvalidInputError(f"This is not the state of such a search ({type(error).__name__}: {error}).") from None
+    search.restart()
+
+
+def _restore(search: Search, arrays: Mapping[str, NDArray[Any]], numbers: Mapping[str, Any]) -> None:
+    evaluations = int(numbers["evaluations"])
+    if not 0 < evaluations <= search.budget:
+        raise InvalidInputError(f"The state has {evaluations} evaluations of a budget of {search.budget}.")
+    sets = {name: _policies(search, arrays, name, evaluations) for name in _SETS}
+    search.make_collections(sets["population"])
+    search.population, search.offspring = sets["population"], sets["offspring"]
+    search.novelty_archive.append(sets["novelty_archive"])
+    search.reward_archive.append(sets["reward_archive"])
+    search.emitters = _restored_emitters(search, arrays, evaluations)
+    search.space.restore(_within(arrays, "space"), numbers["space"])
+    search.ledger.restore(_within(arrays, "ledger"), evaluations)
+
+    search.evaluations = evaluations
+    search.chunks = int(numbers["chunks"])
+    search.max_reward = [float(reward) for reward in numbers["max_reward"]]
+    search.training_interval = int(numbers["training_interval"])
+    search.chunks_since_training = int(numbers["chunks_since_training"])
+    search.emitters_made = int(numbers["emitters_made"])
+    search.retired = [EmitterRecord(**record) for record in numbers["retired"]]
+    search.metrics = [dict(row) for row in numbers["metrics"]]
+    search.stopwatch.seconds.update({name: float(seconds) for name, seconds in numbers["seconds"].items()})
+    for role, generator in vars(search.random).items():
+        generator.bit_generator.state = numbers["random"][role]
+
+    search.candidates.append(sets["candidates"], search.reward_archive.policies)
+    search.index_archives()
+    search.count_coverage()
+
+
+def _within(arrays: Mapping[str, NDArray[Any]], prefix: str) -> Arrays:
+    return {name.removeprefix(f"{prefix}."): array for name, array in arrays.items() if name.startswith(f"{prefix}.")}
+
+
+def _policies(search: Search, arrays: Mapping[str, NDArray[Any]], name: str, evaluations: int) -> PolicySet:
+    """One set, checked against what the search holds: a state may come from anywhere."""
+    columns = _within(arrays, name)
+    ground_truth = len(search.task.ground_truth_bounds or ())
+    shapes: dict[str, tuple[int, ...]] = {
+        "genome": (search.task.genome_size,),
+        "ground_truth": (ground_truth,),
+        "descriptor": (search.space.size,),
+    }
+    if set(columns) != {field.name for field in dataclasses.fields(PolicySet)}:
+        raise InvalidInputError(f"The state's {name} has the columns {', '.join(sorted(columns)) or 'none'}.")
+    rows = len(columns["id"])
+    for column, values in columns.items():
+        kind = "i" if column in ("id", "parent", "born", "origin", "emitter", "reward_area", "steps") else "f"
+        if column == "snapshots":
+            fits = values.shape[:2] == (rows, search.task.observation_samples) and values.dtype.kind in "biuf"
+        else:
+            fits = values.shape == (rows, *shapes.get(column, ())) and values.dtype == np.dtype(f"{kind}8")
+        if not fits:
+            raise InvalidInputError(f"The state's {name}.{column} has the shape {values.shape} and type {values.dtype}.")
+    if rows and not (columns["id"].min() >= 0 and columns["id"].max() < evaluations):
+        raise InvalidInputError(f"The state's {name} has a policy that was never evaluated.")
+    return PolicySet(**columns)
+
+
+def _restored_emitters(search: Search, arrays: Mapping[str, NDArray[Any]], evaluations: int) -> list[Emitter]:
+    numbers = {name: arrays[f"emitters.{name}"] for name in (*_EMITTER_NUMBERS, *_EMITTER_SIZES)}
+    count = len(numbers["id"])
+    if any(len(column) != count for column in numbers.values()):
+        raise InvalidInputError("The state's emitters do not fit together.")
+    sets = {name: _policies(search, arrays, f"emitters.{name}", evaluations) for name in _OF_EMITTERS}
+    sizes = arrays["emitters.history_sizes"]
+    whole = (len(sizes), len(arrays["emitters.history"]), *(len(sets[name]) for name in _OF_EMITTERS))
+    if whole != (
+        *(numbers["generations"].sum(), sizes.sum()),
+        *(count, count, numbers["members"].sum(), numbers["waiting"].sum()),
+    ):
+        raise InvalidInputError("The state's emitters do not fit together.")
+    history = np.split(arrays["emitters.history"], np.cumsum(sizes)[:-1]) if len(sizes) else []
+    emitters = []
+    generation = member = waiting = 0
+    for row in range(count):
+        sized = {name: int(numbers[name][row]) for name in _EMITTER_SIZES}
+        novelty_candidates = GrowingSet(sets["ancestor"])
+        novelty_candidates.append(sets["novelty_candidates"].take(slice(waiting, waiting + sized["waiting"])))
+        emitters.append(
+            Emitter(
+                **{name: numbers[name][row].item() for name in _EMITTER_NUMBERS},
+                ancestor=sets["ancestor"].take([row]),
+                most_novel=sets["most_novel"].take([row]),
+                population=sets["population"].take(np.arange(member, member + sized["members"])),
+                novelty_candidates=novelty_candidates,
+                history=list(history[generation : generation + sized["generations"]]),
+            )
+        )
+        generation += sized["generations"]
+        member += sized["members"]
+        waiting += sized["waiting"]
+    return emitters

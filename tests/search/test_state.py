@@ -1,0 +1,101 @@
+"""A search that was put away at rest goes on with the same bits."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from test_determinism import outcome, same
+from tiny_task import METHODS, one_torch_thread, quick_search
+
+from stax.errors import InvalidInputError
+from stax.search.state import State
+
+
+def copied(state: State) -> State:
+    """As it would come back from files."""
+    arrays = {name: np.array(array) for name, array in state.arrays.items()}
+    return State(arrays, json.loads(json.dumps(state.numbers)))
+
+
+def go_on(search) -> None:
+    while not search.done:
+        search.tell(search.task.evaluate(search.ask()))
+
+
+def states_of(algo: str, **options) -> tuple[list[State], dict[str, np.ndarray]]:
+    """Every state a search was in at rest, its last one, and its outcome."""
+    states = []
+
+    def observer(search, event):
+        if event == "rest":
+            states.append(copied(search.state()))
+
+    search = quick_search(algo, observer=observer, **options)
+    go_on(search)
+    return [*states, copied(search.state())], outcome(search)
+
+
+@pytest.mark.parametrize("algo", METHODS)
+@one_torch_thread()
+def test_a_restored_search_ends_with_the_same_bits(algo):
+    options = {"budget": 700, "chunk_size": 60, "seed": 3}
+    states, expected = states_of(algo, **options)
+    assert len(states) > 4
+    for state in states[:: max(1, len(states) // 6)] + states[-1:]:
+        search = quick_search(algo, **options)
+        search.restore(state)
+        assert search.evaluations == state.numbers["evaluations"]
+        again = copied(search.state()) if search.done else None
+        go_on(search)
+        same(outcome(search), expected)
+        if again:
+            assert {**again.numbers, "seconds": None} == {**state.numbers, "seconds": None}
+            same(again.arrays, state.arrays)
+
+
+@one_torch_thread()
+def test_emitters_are_alive_in_a_state_that_is_restored():
+    """Or the test above would not say much of them."""
+    states, _ = states_of("stax", budget=700, chunk_size=60, seed=3)
+    assert max(len(state.arrays["emitters.id"]) for state in states) >= 2
+    assert max(len(state.arrays["emitters.novelty_candidates.id"]) for state in states) >= 2
+    assert max(len(state.arrays["candidates.id"]) for state in states) >= 2
+
+
+def spoilt(state: State, name: str, array: np.ndarray) -> State:
+    return State({**state.arrays, name: array}, state.numbers)
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("population.genome", lambda a: a[:, :-1]),
+        ("population.genome", lambda a: a.astype(np.float32)),
+        ("population.id", lambda a: a + 100_000),
+        ("novelty_archive.descriptor", lambda a: a[:-1]),
+        ("candidates.snapshots", lambda a: a[:, :1]),
+        ("ledger.reward", lambda a: a[:-1]),
+        ("emitters.history_sizes", lambda a: a[:-1]),
+        ("emitters.sigma", lambda a: a[:-1]),
+        ("emitters.members", lambda a: a + 1),
+    ],
+)
+def test_a_state_that_does_not_fit_is_refused(name, change):
+    states, _ = states_of("serene", budget=500, chunk_size=60, seed=3)
+    state = max(states, key=lambda state: len(state.arrays["emitters.id"]))
+    search = quick_search("serene", budget=500, chunk_size=60, seed=3)
+    with pytest.raises(InvalidInputError):
+        search.restore(spoilt(state, name, change(state.arrays[name])))
+
+
+def test_a_state_without_a_part_is_refused_by_name():
+    states, _ = states_of("serene", budget=300, chunk_size=60, seed=3)
+    arrays = {name: array for name, array in states[-1].arrays.items() if name != "reward_archive.genome"}
+    with pytest.raises(InvalidInputError, match="reward_archive has the columns"):
+        quick_search("serene", budget=300, chunk_size=60, seed=3).restore(State(arrays, states[-1].numbers))
+    with pytest.raises(InvalidInputError, match="500 evaluations of a budget of 300"):
+        quick_search("serene", budget=300, chunk_size=60, seed=3).restore(
+            State(states[-1].arrays, {**states[-1].numbers, "evaluations": 500})
+        )
