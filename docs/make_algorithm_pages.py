@@ -1,4 +1,4 @@
-"""Writes the parameter table of docs/algorithms/README.md from the parameters themselves: `make docs`."""
+"""Writes the parameter tables of docs/algorithms/README.md and docs/runs.md from the parameters themselves: `make docs`."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from stax.cli.algos import word
+from stax.runs.config import RunSettings, settings_allowed
 from stax.search.methods import METHODS
 from stax.search.parameters import PRESETS, Parameters, allowed, make_parameters
 
 INDEX = Path(__file__).parent / "algorithms" / "README.md"
+RUNS = Path(__file__).parent / "runs.md"
 BEGIN = '<!-- The parameter table: made by docs/make_algorithm_pages.py ("make docs"); change that, not this. -->'
 END = "<!-- End of the parameter table. -->"
 
@@ -44,18 +46,30 @@ def _row(cells: list[str]) -> str:
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
 
-def with_table(page: str) -> str:
+def settings_table() -> str:
+    """Every setting of a run: its default, what it is, what is allowed."""
+    lines = [_row(["parameter", "default", "what it is", "allowed"]), "|---" * 4 + "|"]
+    for name, what in settings_allowed().items():
+        lines.append(_row([f"`{name}`", word(getattr(RunSettings(), name)), what.about, what.words()]))
+    return "\n".join(lines)
+
+
+def with_table(page: str, made: str) -> str:
     """The page with the table between its two marks."""
     before, mark, rest = page.partition(BEGIN)
     _, end, after = rest.partition(END)
     if not mark or not end:
-        raise ValueError(f"{INDEX} has lost one of the two comments that the parameter table lies between.")
-    return f"{before}{BEGIN}\n\n{table()}\n\n{END}{after}"
+        raise ValueError("The page has lost one of the two comments that its parameter table lies between.")
+    return f"{before}{BEGIN}\n\n{made}\n\n{END}{after}"
+
+
+PAGES = {INDEX: table, RUNS: settings_table}
 
 
 def main() -> int:
-    INDEX.write_text(with_table(INDEX.read_text(encoding="utf-8")), encoding="utf-8")
-    print(f"wrote {INDEX}", file=sys.stderr)
+    for path, make in PAGES.items():
+        path.write_text(with_table(path.read_text(encoding="utf-8"), make()), encoding="utf-8")
+        print(f"wrote {path.name}", file=sys.stderr)
     return 0
 
 

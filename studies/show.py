@@ -71,6 +71,8 @@ def mean_and_range(values: list[float], form: str = ".1f") -> str:
     """The mean, and the lowest and highest in brackets."""
     if not values:
         return ""
+    if len(values) == 1:
+        return f"{values[0]:{form}}"
     return f"{np.mean(values):{form}} ({min(values):{form}} to {max(values):{form}})"
 
 
@@ -169,6 +171,7 @@ def draw(study: str, runs: Runs, what: str, axis: str) -> None:
 def main() -> None:
     tables: dict[str, Callable[[Runs], str]] = {
         "ground-truth": lambda runs: coverage_table(runs) + "\n\n" + reward_table(runs),
+        "paper-budget": lambda runs: coverage_table(runs) + "\n\n" + reward_table(runs),
         "learned": lambda runs: coverage_table(runs) + "\n\n" + reward_table(runs),
         "ceiling": ceiling_table,
         "training": training_table,
@@ -177,7 +180,7 @@ def main() -> None:
     for study, table in tables.items():
         runs = load(study)
         draw(study, runs, "coverage", "coverage, %")
-        if study in ("ground-truth", "learned"):
+        if study in ("ground-truth", "paper-budget", "learned"):
             draw(study, runs, "reward", "best reward, mean over areas")
         start, end = f"<!-- {study} -->\n", f"<!-- end of {study} -->"
         before, rest = page.split(start)

@@ -34,7 +34,7 @@ def ray_cluster():
     on_sigterm = signal.getsignal(signal.SIGTERM)
     ray.init(
         address="local",
-        num_cpus=2,
+        num_cpus=3,
         object_store_memory=80 * 2**20,
         include_dashboard=False,
         log_to_driver=False,

@@ -62,6 +62,15 @@ def source_stamp(*sources: str) -> int:
     return stamp
 
 
+_quiet = False
+
+
+def compile_quietly() -> None:
+    """From now on nothing is said of compiling."""
+    global _quiet
+    _quiet = True
+
+
 class _Announcer(event.Listener):  # type: ignore[misc]
     """Says once that compiling has begun."""
 
@@ -70,7 +79,7 @@ class _Announcer(event.Listener):  # type: ignore[misc]
         self.said = False
 
     def on_start(self, event: Any) -> None:
-        if not self.said:
+        if not self.said and not _quiet:
             self.said = True
             print(f"stax: compiling {self.what}; this happens once and takes up to a minute ...", file=sys.stderr, flush=True)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import multiprocessing
 import os
 import signal
 import subprocess
@@ -98,6 +99,15 @@ class PlaceTask(MoodyTask):
         rollouts.reward[:] = sum(int(os.environ.get(name, 100)) for name in names)
         rollouts.reward_area[:] = 0
         return rollouts
+
+
+class SlowToMakeTask(MoodyTask):
+    """As one that loads a large simulator."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__()
+        if multiprocessing.parent_process():
+            time.sleep(seconds)
 
 
 class TalkingTask(MoodyTask):

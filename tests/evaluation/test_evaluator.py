@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from moody_tasks import MoodyTask, PlaceTask, some_genomes
-from ways import WAYS, WITH_WORKERS, assert_same, cluster_for, evaluator, source
+from ways import WITH_WORKERS, alive, assert_same, cluster_for, ends_soon, evaluator, source
 
 import stax
 from stax import InvalidInputError
@@ -24,8 +24,15 @@ from stax.evaluation import TaskSource, make_evaluator
 HERE = Path(__file__).parent
 
 
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("name", ["hard-maze", "MoodyTask"])
+@pytest.mark.parametrize(
+    ("way", "name"),
+    [
+        ("own process", "MoodyTask"),
+        ("processes", "MoodyTask"),
+        ("processes", "hard-maze"),
+        pytest.param("ray", "hard-maze", marks=pytest.mark.ray),
+    ],
+)
 def test_the_bits_are_the_same_everywhere(way, name, request):
     cluster_for(way, request)
     task = source(name, threads=1) if name == "hard-maze" else source(name)
@@ -122,21 +129,6 @@ def test_what_workers_print_is_no_result(capfd):
     assert sorted(err.splitlines()) == ["hello from a shell", "hello from the simulator"]
 
 
-def alive(pid: int) -> bool:
-    """Whether there is such a process; one that only waits to be buried is not."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
-    except (FileNotFoundError, ProcessLookupError):
-        return False
-
-
-def ends_soon(pid: int) -> bool:
-    deadline = time.monotonic() + 30
-    while alive(pid) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    return not alive(pid)
-
-
 SCRIPT = """
 import os, sys
 import numpy as np
@@ -218,6 +210,46 @@ def test_ray_takes_more_than_plain_pickle(ray_cluster):
     with make_evaluator(TaskSource(NestedTask()), workers=1, backend="ray") as evaluates:
         assert_same(evaluates.evaluate(some_genomes(3)), MoodyTask().evaluate(some_genomes(3)))
     assert ray_cluster.is_initialized(), "it was running before"
+
+
+OWN_CLUSTER = """
+import signal
+import ray
+import stax
+from moody_tasks import some_genomes
+from stax.evaluation import TaskSource, make_evaluator
+
+name = "moody_tasks:TalkingTask"
+try:
+    with make_evaluator(TaskSource(stax.make_task(name), name), workers=1, backend="ray", address="127.0.0.1:1") as evaluates:
+        evaluates.evaluate(some_genomes(3))
+except stax.InvalidInputError as error:
+    print(error)
+before = signal.getsignal(signal.SIGTERM)
+with make_evaluator(TaskSource(stax.make_task(name), name), workers=1, backend="ray") as evaluates:
+    print(ray.is_initialized(), len(evaluates.evaluate(some_genomes(3))))
+    print(ray.is_initialized(), signal.getsignal(signal.SIGTERM) == before)
+print(ray.is_initialized())
+"""
+
+
+@pytest.mark.ray
+def test_a_cluster_of_its_own():
+    """Started with the first batch, quiet, and gone at the end; nobody is at the other address."""
+    done = subprocess.run(
+        [sys.executable, "-c", OWN_CLUSTER],
+        env={**os.environ, "PYTHONPATH": str(HERE)},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.stderr == ""
+    assert done.stdout.splitlines() == [
+        "There is no Ray cluster at '127.0.0.1:1' (ConnectionRefusedError: [Errno 111] Connection refused).",
+        "False 3",
+        "True True",
+        "False",
+    ]
 
 
 @pytest.mark.parametrize("way", WITH_WORKERS)

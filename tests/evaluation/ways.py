@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -42,3 +44,18 @@ def assert_same(ours: Rollouts, theirs: Rollouts) -> None:
     for name, column in theirs._columns():
         assert getattr(ours, name).dtype == column.dtype, name
         np.testing.assert_array_equal(getattr(ours, name), column, err_msg=name)
+
+
+def alive(pid: int) -> bool:
+    """Whether there is such a process; one that only waits to be buried is not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+def ends_soon(pid: int) -> bool:
+    deadline = time.monotonic() + 30
+    while alive(pid) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return not alive(pid)

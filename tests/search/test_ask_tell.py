@@ -207,12 +207,14 @@ def test_rollouts_given_as_lists():
     assert search.evaluations == 12
 
 
-def test_the_observer_hears_of_phases_training_and_chunks():
+def test_the_observer_hears_of_phases_training_chunks_and_rests():
     events = []
     search = quick_search(
         "stax", budget=200, chunk_size=24, observer=lambda search, event: events.append((event, search.phase))
     )
     finish(search)
+    assert sum(event == "rest" for event, _ in events) == 1 + sum(event == ("phase", "exploration") for event in events[5:])
+    events = [event for event in events if event[0] != "rest"]
     assert events[:2] == [("phase", "initial population"), ("chunk", "initial population")]
     assert events[2:6] == [("phase", "exploration"), ("phase", "training"), ("training", "training"), ("chunk", "training")]
     assert events[6:9] == [("phase", "bootstrap"), ("phase", "emitters"), ("chunk", "emitters")]

@@ -677,7 +677,7 @@ def test_the_optimiser_is_new_only_in_reset_training(algo):
         if event == "training":
             episode = search.space.last_episode
             spent.append(episode.epochs * -(-episode.images_seen // episode.epochs // search.parameters.batch_size))
-            tensors = search.space.tensors()
+            tensors = search.space.arrays()
             steps.append(int(tensors["optimizer.step.encoder_layers.0.weight"]))
 
     finish(quick_search(algo, budget=250, chunk_size=20, emitters=False, batch_size=16, observer=observer))

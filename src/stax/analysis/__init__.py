@@ -1,7 +1,30 @@
-"""What can be seen in a result: pictures, later measures and comparisons."""
+"""What can be seen in results: measures, statistics and comparisons of many runs, pictures and replays."""
 
 from __future__ import annotations
 
-from stax.analysis.picture import draw_result
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["draw_result"]
+if TYPE_CHECKING:
+    from stax.analysis.comparison import compare_runs
+    from stax.analysis.measures import measure
+    from stax.analysis.picture import draw_result
+    from stax.analysis.recorded import RecordedRun, find_runs
+
+__all__ = ["RecordedRun", "compare_runs", "draw_result", "find_runs", "measure"]
+
+_LATER = {
+    "RecordedRun": "recorded",
+    "compare_runs": "comparison",
+    "draw_result": "picture",
+    "find_runs": "recorded",
+    "measure": "measures",
+}
+
+
+def __getattr__(name: str) -> Any:
+    # Matplotlib and SciPy take a while to import, and whoever only reads or only draws does without the other.
+    if name not in _LATER:
+        raise AttributeError(f"module 'stax.analysis' has no attribute {name!r}")
+    import importlib
+
+    return getattr(importlib.import_module(f"stax.analysis.{_LATER[name]}"), name)

@@ -16,6 +16,7 @@ from matplotlib.patheffects import withStroke
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 from numpy.typing import NDArray
 
+from stax.runs.files import whole
 from stax.tasks.task import Scene, Task
 
 if TYPE_CHECKING:
@@ -34,10 +35,9 @@ Place = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 
 def draw_result(result: Result, path: str | Path) -> None:
     """Draws a result into a PNG file, which is written whole or not at all."""
-    target = Path(path)
-    unfinished = target.with_name(target.name + ".part")
-    result_figure(result).savefig(unfinished, format="png", dpi=110)
-    unfinished.replace(target)
+    figure = result_figure(result)
+    with whole(Path(path)) as unfinished:
+        figure.savefig(unfinished, format="png", dpi=110)
 
 
 def result_figure(result: Result) -> Figure:

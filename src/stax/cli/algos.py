@@ -8,6 +8,7 @@ import textwrap
 from collections.abc import Iterator
 from typing import Any
 
+from stax.runs.config import RunSettings, settings_allowed
 from stax.search.methods import METHODS, Method, find_method
 from stax.search.parameters import ABOUT_PRESETS, PRESETS, allowed, make_parameters
 
@@ -85,6 +86,17 @@ def _page(method: Method, width: int) -> Iterator[str]:
     yield from _presets(width)
     yield ""
     yield from _parameters(method, width)
+    yield ""
+    yield from _settings(width)
+
+
+def _settings(width: int) -> Iterator[str]:
+    yield "Of the run, whatever the method:"
+    known = settings_allowed()
+    names = max(map(len, known))
+    for name, what in known.items():
+        yield f"{name:<{names}}  {word(getattr(RunSettings(), name))}"
+        yield from _wrap("    ", f"{what.about}: {what.words()}", width)
 
 
 def _parameters(method: Method, width: int) -> Iterator[str]:

@@ -20,6 +20,13 @@ DONE, FAILED, WRONG_USAGE, INTERRUPTED = 0, 1, 2, 130
 class _Parser(argparse.ArgumentParser):
     """Answers wrong usage with one line."""
 
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        known, others = super().parse_known_args(args, namespace)
+        # To some versions of Python the first option ends a list of IDs, and those behind it are unknown.
+        if others and hasattr(known, "ids") and all(word.isascii() and word.isdecimal() for word in others):
+            known.ids, others = [*known.ids, *map(int, others)], []
+        return known, others
+
     def error(self, message: str) -> NoReturn:
         self.exit(WRONG_USAGE, f"{self.prog}: {message} (see '{self.prog} --help')\n")
 
@@ -61,6 +68,7 @@ def build_parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action=_PrintVersion, nargs=0, help="print the version and exit")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", parser_class=_Parser)
     _add_run(commands)
+    _add_campaign(commands)
 
     tasks = commands.add_parser("tasks", help="list the tasks", description="Lists the built-in tasks and their options.")
     tasks.add_argument("--json", action="store_true", help="as JSON")
@@ -84,6 +92,10 @@ def build_parser() -> argparse.ArgumentParser:
     show.add_argument("--json", action="store_true", help="the summary as JSON")
     show.set_defaults(command=_show)
 
+    _add_replay(commands)
+
+    _add_compare(commands)
+
     completion = commands.add_parser(
         "completion",
         help="print a script that completes the command's words in your shell",
@@ -91,6 +103,26 @@ def build_parser() -> argparse.ArgumentParser:
     )
     completion.add_argument("shell", metavar="SHELL", choices=("bash", "zsh", "fish", "tcsh"), help="bash, zsh, fish or tcsh")
     completion.set_defaults(command=_completion)
+
+    again = commands.add_parser(
+        "reproduce",
+        help="make the paper's figures and test its claims",
+        description="Does the runs that the paper's figures need, or what is missing of them, then makes the figures and a table of the"
+        " paper's claims beside ours. It can be stopped and called again.",
+        epilog="Items: fig-coverage, fig-reward, fig-archives, fig-ablation, fig-training, fig-reconstruction, fig-similarity, fig-split,"
+        " claims, all. By default the paper's own budget and seeds: months of computing time. With --quick: minutes.",
+    )
+    again.add_argument("item", metavar="ITEM", nargs="?", default="all", help="a figure, claims or all (default all)")
+    again.add_argument("--quick", action="store_true", help="2,000 evaluations and 2 seeds, to see how it looks")
+    again.add_argument("--budget", type=_whole(1), metavar="N", help="evaluations of each run (default 500,000, the paper's)")
+    again.add_argument("--seeds", type=_whole(1), metavar="N", help="runs of each method and task (default 15, the paper's)")
+    again.add_argument("--preset", metavar="NAME", help="default, paper or published-code (default default)")
+    again.add_argument("--out", metavar="DIR", help="the folder for runs, figures and tables (default reproduction[-quick])")
+    again.add_argument("--processes", type=_whole(1), metavar="N", help="runs at a time (default as many as cores)")
+    again.add_argument("--workers", type=_whole(1), metavar="N", help="cores of each run (default 1)")
+    again.add_argument("--dry-run", action="store_true", help="only tell what there is to do and how long it will take")
+    again.add_argument("--quiet", action="store_true", help="say nothing but what goes wrong")
+    again.set_defaults(command=_reproduce)
 
     check = commands.add_parser(
         "check-task",
@@ -170,6 +202,90 @@ def _add_where(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--address", metavar="ADDRESS", help="of the Ray cluster (default: one on this machine)")
     parser.add_argument("--workers", type=_whole(1), metavar="N", help="cores to use (default all)")
     parser.add_argument("--device", choices=("auto", "cpu", "cuda", "mps"), help="where the autoencoder is (default auto)")
+
+
+def _add_campaign(commands: Any) -> None:
+    campaign = commands.add_parser(
+        "campaign",
+        help="many runs: tasks x methods x seeds, in parallel",
+        description="Does all runs that a TOML file describes, several at a time, each in a folder of its own. Called again, it does"
+        " only what is missing. Ctrl-C saves all runs, a second one ends them at once.",
+        epilog="The file and an example: docs/campaigns.md, examples/campaign.toml.",
+    )
+    campaign.add_argument("file", metavar="FILE", help="the campaign's TOML file")
+    campaign.add_argument("--out", metavar="DIR", help="the folder of the runs (default: the file's, or runs/NAME_OF_THE_FILE)")
+    campaign.add_argument("--processes", type=_whole(1), metavar="N", help="runs at a time (default: the file's, or all cores)")
+    campaign.add_argument("--backend", choices=("local", "ray"), help="where runs are done: this machine, or a Ray cluster")
+    campaign.add_argument("--address", metavar="ADDRESS", help="of the Ray cluster (default: one on this machine)")
+    campaign.add_argument("--skip-failed", action="store_true", help="leave alone what failed before, instead of trying again")
+    campaign.add_argument(
+        "--dry-run", action="store_true", help="only list what would be done, with an estimate of the time; nothing is written"
+    )
+    campaign.add_argument("--quiet", action="store_true", help="say nothing but what goes wrong")
+    campaign.set_defaults(command=_campaign)
+
+
+def _add_replay(commands: Any) -> None:
+    replay = commands.add_parser(
+        "replay",
+        help="a policy's rollout as a picture or a film",
+        description="Plays policies of a run's archives again, several in a grid, and writes a film (.gif, .mp4) or moments side"
+        " by side (.png). The file's path is printed. It also tells whether they still do what was recorded.",
+        epilog="Example: stax replay runs/hard-maze-stax-0-1 --best 'far end' --out best.mp4",
+    )
+    replay.add_argument("dir", metavar="DIR", help="the run's folder")
+    replay.add_argument("ids", metavar="ID", nargs="*", type=_whole(0), help="policies, by the numbers of their evaluations")
+    replay.add_argument("--best", metavar="AREA", help="the best policy of a reward area, by its name or number")
+    replay.add_argument("--random", metavar="N", type=_whole(1), help="so many policies, drawn from the archives")
+    replay.add_argument("--seed", metavar="S", type=_whole(0), help="of --random (default 0)")
+    replay.add_argument("--out", metavar="FILE", help=".gif, .mp4 or .png (default DIR/replays/NAME.gif)")
+    replay.add_argument(
+        "--size", metavar="N", type=_whole(0), help="pixels of a scene's sides (default 480, fewer in a grid; 256 in a .png)"
+    )
+    replay.add_argument("--fps", metavar="N", type=_whole(0), help="frames a second (default 20, fewer for a short episode)")
+    replay.add_argument(
+        "--every",
+        metavar="N",
+        type=_whole(1),
+        help="steps from one picture to the next (default: a film of 5 to 8 s, or five moments)",
+    )
+    replay.add_argument("--trust", action="store_true", help="import the task's code if the run's configuration names any")
+    replay.add_argument("--quiet", action="store_true", help="say nothing but what goes wrong")
+    replay.set_defaults(command=_replay)
+
+
+def _add_compare(commands: Any) -> None:
+    compare = commands.add_parser(
+        "compare",
+        help="compare many runs: a table with tests and effect sizes, and plots",
+        description="Groups finished runs by task and method, measures coverage and rewards after the same number of evaluations, and"
+        " tests each method against one of them over its seeds. What the words mean: docs/compare.md.",
+        epilog="Example: stax compare runs/my-campaign --against ns --out comparison",
+    )
+    compare.add_argument(
+        "dirs", metavar="DIR", nargs="+", help="a run's folder, or one that has runs in it, as a campaign's has"
+    )
+    compare.add_argument(
+        "--against", metavar="METHOD", help="the method that the others are tested against (default: the first)"
+    )
+    compare.add_argument(
+        "--budget",
+        type=_whole(1),
+        metavar="N",
+        help="compare after so many evaluations, which all runs must have (default: all)",
+    )
+    compare.add_argument(
+        "--finished-only", action="store_true", help="leave out runs that are not finished, instead of refusing"
+    )
+    compare.add_argument(
+        "--mix-options", action="store_true", help="compare runs of a task together though the task's options differ"
+    )
+    compare.add_argument(
+        "--out", metavar="DIR", help="write comparison.csv, comparison.md and plots (PNG and PDF) into this folder"
+    )
+    compare.add_argument("--csv", metavar="FILE", help="write the table as CSV")
+    compare.add_argument("--json", action="store_true", help="as JSON on stdout instead of a table")
+    compare.set_defaults(command=_compare)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -279,10 +395,29 @@ def _algos(options: argparse.Namespace) -> int:
     return DONE
 
 
+def _reproduce(options: argparse.Namespace) -> int:
+    from stax.cli.reproduce import reproduce_command
+
+    return DONE if reproduce_command(options) else FAILED
+
+
 def _show(options: argparse.Namespace) -> int:
     from stax.cli.show import show_command
 
     print(show_command(options.dir, as_json=options.json))
+    return DONE
+
+
+def _replay(options: argparse.Namespace) -> int:
+    from stax.cli.replay import replay_command
+
+    return _run_or_fail(replay_command, options)
+
+
+def _compare(options: argparse.Namespace) -> int:
+    from stax.cli.compare import compare_command
+
+    compare_command(options)
     return DONE
 
 
@@ -303,6 +438,13 @@ def _resume(options: argparse.Namespace) -> int:
     from stax.cli.run import resume_command
 
     return _run_or_fail(resume_command, options)
+
+
+def _campaign(options: argparse.Namespace) -> int:
+    from stax.cli.campaign import campaign_command
+
+    _find_own()
+    return DONE if campaign_command(options) else FAILED
 
 
 def _run_or_fail(command: Callable[[argparse.Namespace], Path], options: argparse.Namespace) -> int:

@@ -49,8 +49,8 @@ class Progress:
 
     @property
     def begun(self) -> bool:
-        """Whether the search has been made."""
-        return self._search is not None
+        """Whether there is anything that would be lost."""
+        return self._search is not None and self._search.evaluations > 0
 
     def stopping(self, words: str) -> str:
         """The run is about to stop; returns what is to be said of it, nothing if it is shown otherwise or not at all."""

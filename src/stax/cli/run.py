@@ -16,9 +16,10 @@ from typing import Any
 from stax.cli.interruption import Interruption
 from stax.cli.progress import Progress, choose_progress
 from stax.cli.settings import parse_settings
+from stax.compiling import compile_quietly
 from stax.errors import InvalidInputError, in_one_line
 from stax.runs.config import RUN_KEYS, RunConfig, make_config, read_config
-from stax.runs.folder import RunFolder
+from stax.runs.folder import RunFolder, how_to_resume
 from stax.runs.result import Result
 from stax.runs.run import RunInterrupted, begin, empty_folder, resume
 
@@ -31,7 +32,7 @@ def run_command(options: argparse.Namespace) -> Path:
         def search(progress: Progress, interruption: Interruption) -> Result:
             return begin(config, out=folder, observer=progress, stop=interruption.asked)
 
-        _watched(search, folder, quiet=options.quiet, preset=config.preset, workers=config.workers)
+        _watched(search, folder, config, quiet=options.quiet, workers=config.workers)
     return folder
 
 
@@ -56,7 +57,7 @@ def resume_command(options: argparse.Namespace) -> Path:
             stop=interruption.asked,
         )
 
-    _watched(search, folder.path, quiet=options.quiet, preset=config.preset, workers=options.workers or config.workers)
+    _watched(search, folder.path, config, quiet=options.quiet, workers=options.workers or config.workers)
     return folder.path
 
 
@@ -86,25 +87,29 @@ def _configuration(options: argparse.Namespace) -> RunConfig:
 
 
 def _watched(
-    search: Callable[[Progress, Interruption], Result], folder: Path, *, quiet: bool, preset: str, workers: int
+    search: Callable[[Progress, Interruption], Result], folder: Path, config: RunConfig, *, quiet: bool, workers: int
 ) -> None:
     """Does a search with everything a person sees of it."""
-    progress = choose_progress(quiet=quiet, preset=preset, workers=workers)
+    if quiet:
+        compile_quietly()
+    progress = choose_progress(quiet=quiet, preset=config.preset, workers=workers)
     try:
         # What a task of the user's own prints is no result: stdout carries the folder's name alone.
         with redirect_stdout(sys.stderr), _warnings_in_one_line(), Interruption(progress) as interruption, progress:
             result = search(progress, interruption)
     except RunInterrupted as interrupted:
         raise KeyboardInterrupt(
-            f"interrupted after {interrupted.evaluations:,} evaluations; all is saved, go on with: stax resume {folder}"
+            f"interrupted after {interrupted.evaluations:,} evaluations; all is saved, go on with: {how_to_resume(folder, config)}"
         ) from None
     except KeyboardInterrupt:
-        raise KeyboardInterrupt(f"interrupted{_how_to_go_on(folder)}") from None
+        raise KeyboardInterrupt(f"interrupted{_how_to_go_on(folder, config)}") from None
     except (RuntimeError, MemoryError, InvalidInputError) as error:
-        hint = _how_to_go_on(folder)
-        if not hint or hint in str(error):
+        hint = _how_to_go_on(folder, config) if progress.begun else ""
+        if not hint or "stax resume" in str(error):
             raise
-        raise type(error)(f"{error}{'' if str(error).endswith('.') else '.'} It is kept{hint}") from error
+        # Some of a kind are not made from a sentence, such as NumPy's own for memory.
+        kind = next(kind for kind in (RuntimeError, MemoryError, InvalidInputError) if isinstance(error, kind))
+        raise kind(f"{error}{'' if str(error).endswith('.') else '.'} It is kept{hint}") from error
     drawn = _draw(result, folder)
     if not quiet:
         from stax.cli.summary import summary_lines
@@ -115,10 +120,12 @@ def _watched(
         print(f"stax: the picture could not be drawn: {in_one_line(drawn)}", file=sys.stderr)
 
 
-def _how_to_go_on(folder: Path) -> str:
+def _how_to_go_on(folder: Path, config: RunConfig) -> str:
     """From the last checkpoint, if there is one."""
     kept = RunFolder(folder).checkpoints() if folder.is_dir() else []
-    return f"; go on from the checkpoint after {int(kept[0].stem):,} evaluations with: stax resume {folder}" if kept else ""
+    if not kept:
+        return ""
+    return f"; go on from the checkpoint after {int(kept[0].stem):,} evaluations with: {how_to_resume(folder, config)}"
 
 
 @contextmanager

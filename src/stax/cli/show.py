@@ -14,8 +14,9 @@ from stax.cli.summary import policies, table, time_shares, written_files
 from stax.errors import InvalidInputError
 from stax.runs.config import RunConfig
 from stax.runs.described_task import DescribedTask
-from stax.runs.folder import RunFolder
-from stax.runs.result import load_metrics
+from stax.runs.files import NONSENSE
+from stax.runs.folder import RunFolder, how_to_resume
+from stax.runs.tables import load_metrics
 from stax.search.methods import find_method
 
 _WIDTH, _HEIGHT = 60, 8
@@ -36,10 +37,10 @@ def show_command(path: str, *, as_json: bool) -> str:
     metrics = load_metrics(folder) if folder.file("metrics.csv").is_file() else []
     try:
         return "\n".join(_lines(folder, config, DescribedTask(description), summary, metrics))
-    except (KeyError, TypeError, ValueError) as error:
-        if isinstance(error, InvalidInputError):
-            raise
-        raise InvalidInputError(f"The summary in {path!r} is damaged ({type(error).__name__}: {error}).") from None
+    except InvalidInputError:
+        raise
+    except NONSENSE as error:
+        raise InvalidInputError(f"The summary or the metrics in {path!r} are damaged ({type(error).__name__}: {error}).") from None
 
 
 def _lines(
@@ -72,7 +73,7 @@ def _status(folder: RunFolder, config: RunConfig, summary: dict[str, Any]) -> It
     kept = folder.checkpoints()
     if status in ("interrupted", "failed", "killed") or (not summary and not folder.in_use):
         after = f"after {int(kept[0].stem):,} evaluations" if kept else "at the beginning"
-        yield "", f"go on {after}: stax resume {folder.path}"
+        yield "", f"go on {after}: {how_to_resume(folder.path, config)}"
 
 
 def _found(config: RunConfig, task: DescribedTask, summary: dict[str, Any]) -> Iterator[tuple[str, str]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import signal
+import socket
 import sys
 import threading
 from dataclasses import dataclass
@@ -12,12 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from stax.errors import InvalidInputError, in_one_line
+from stax.errors import InvalidInputError
 from stax.evaluation.calls import ONE_THREAD, Outcome, Trouble, call_in_worker
 from stax.evaluation.crew import Message, Worker, Workers
 from stax.evaluation.source import TaskSource, unpacked
 from stax.tasks.task import Genomes, Rollouts
 
+_SECONDS_FOR_AN_ANSWER = 10.0
+"""How long a cluster's address may take to answer."""
 _SECONDS_UNTIL_A_WORD = 30.0
 """How long nobody may be ready before that is said: a full cluster gives no sign."""
 
@@ -34,42 +37,15 @@ class RayActors(Workers[ActorWorker]):
 
     def __init__(self, source: TaskSource, *, size: int, time_limit: float | None, address: str | None) -> None:
         super().__init__(source.task.name, size=size, time_limit=time_limit)
-        try:
-            import ray
-            from ray import cloudpickle
-        except ImportError:
-            raise InvalidInputError("The backend 'ray' needs Ray: pip install 'stax-qd[ray]'.") from None
-        self._ray = ray
-        self._packed = source.packed(cloudpickle.dumps)
+        self._ray = import_ray()
+        self._packed = source.packed(self._ray.cloudpickle.dumps)
         self._address = address
         self._connected_here = False
         self._silent = True
 
-    def _connect(self) -> None:
-        if self._ray.is_initialized():
-            return
-        options: dict[str, Any] = {"address": self._address}
-        if self._address is None:
-            # Nobody asked for it to be counted, nor for a web page.
-            os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-            options = {"address": "local", "num_cpus": self._size, "include_dashboard": False}
-        before = signal.getsignal(signal.SIGTERM)
-        try:
-            self._ray.init(**options, log_to_driver=False, logging_level=logging.ERROR)
-        except Exception as error:
-            what = (
-                "A Ray cluster cannot be started" if self._address is None else f"There is no Ray cluster at {self._address!r}"
-            )
-            raise InvalidInputError(f"{what}: {in_one_line(error)}") from error
-        finally:
-            # Ray takes the signal over; what it means is the caller's to say.
-            if threading.current_thread() is threading.main_thread() and before is not None:
-                signal.signal(signal.SIGTERM, before)
-        self._connected_here = True
-
     def _start(self) -> ActorWorker:
         if not self._workers:
-            self._connect()
+            self._connected_here |= connect(self._ray, self._address, cpus=self._size)
         make = self._ray.remote(num_cpus=1, max_restarts=0, runtime_env={"env_vars": ONE_THREAD})(TaskActor)
         actor = make.remote(self._packed, sys.path)
         return ActorWorker(actor=actor, answer=actor.ready.remote())
@@ -118,6 +94,40 @@ class RayActors(Workers[ActorWorker]):
             self._connected_here = False
 
 
+def import_ray() -> Any:
+    """The package, or the sentence that says how to get it."""
+    try:
+        import ray
+        import ray.cloudpickle
+    except ImportError:
+        raise InvalidInputError("The backend 'ray' needs Ray: pip install 'stax-qd[ray]'.") from None
+    return ray
+
+
+def connect(ray: Any, address: str | None, *, cpus: int) -> bool:
+    """Connects to the cluster there, or to one started on this machine; returns whether that was left to do, and `ray.shutdown`
+    is."""
+    if ray.is_initialized():
+        return False
+    options: dict[str, Any] = {"address": address}
+    if address is None:
+        # Nobody asked for it to be counted, nor for a web page.
+        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+        options = {"address": "local", "num_cpus": cpus, "include_dashboard": False}
+    before = signal.getsignal(signal.SIGTERM)
+    try:
+        _knock(options["address"])
+        ray.init(**options, log_to_driver=False, logging_level=logging.ERROR)
+    except Exception as error:
+        what = "A Ray cluster cannot be started" if address is None else f"There is no Ray cluster at {address!r}"
+        raise InvalidInputError(f"{what} ({type(error).__name__}: {' '.join(str(error).split())}).") from error
+    finally:
+        # Ray takes the signal over; what it means is the caller's to say.
+        if threading.current_thread() is threading.main_thread() and before is not None:
+            signal.signal(signal.SIGTERM, before)
+    return True
+
+
 class TaskActor:
     """A worker's life on a cluster."""
 
@@ -136,6 +146,13 @@ class TaskActor:
     def evaluate(self, genomes: Genomes) -> Outcome:
         # A copy, since Ray's own cannot be written to, and some libraries insist.
         return call_in_worker(self._task, np.array(genomes))
+
+
+def _knock(address: str) -> None:
+    """An OSError at once if nobody listens at host:port, where Ray would try for minutes."""
+    host, _, port = address.rpartition(":")
+    if port.isdigit() and "/" not in host:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=_SECONDS_FOR_AN_ANSWER).close()
 
 
 def _ends(error: Exception) -> str:

@@ -151,7 +151,7 @@ class CampaignRun:
             "coverage": self.coverage,
             "max_reward": " ".join(map(str, self.max_reward)),
             "seconds": round(self.seconds, 3),
-            "error": " ".join(self.error.split()),
+            "error": self.error,
         }
 
 
@@ -364,7 +364,9 @@ def _check_folders(runs: Sequence[CampaignRun]) -> None:
     for run in runs:
         other = taken.setdefault(run.name.casefold(), run)
         if other is not run:
-            names = [f"{one.config.algo} on {one.config.task}{f' ({one.override})' if one.override else ''}" for one in (other, run)]
+            names = [
+                f"{one.config.algo} on {one.config.task}{f' ({one.override})' if one.override else ''}" for one in (other, run)
+            ]
             raise InvalidInputError(
                 f"{' and '.join(names)} would be kept in the same folder {run.name!r}; give an override another name."
             )

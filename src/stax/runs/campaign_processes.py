@@ -41,9 +41,9 @@ class LocalProcesses:
         # All that is importable here is there; the main module, which may be a script without a guard, is not run again.
         code = f"import sys; sys.path[:] = {sys.path!r}; from stax.runs.campaign_processes import main; main()"
         with self._log(run).open("ab") as log:
-            process = subprocess.Popen(
-                [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, **_apart()
-            )
+            # The name is for whoever looks at the list of processes.
+            command = [sys.executable, "-c", code, f"stax campaign: {run.name}"]
+            process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, **_apart())
         self._processes[run] = process
         with suppress(BrokenPipeError):  # it died at once, which is noticed later
             _of(process.stdin).write(pickle.dumps((str(run.folder.path), run.config)))

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Literal, Protocol
 
 from stax.errors import InvalidInputError, in_one_line
-from stax.runs.campaign import TABLE, Campaign, CampaignRun
+from stax.runs.campaign import Campaign, CampaignRun
 from stax.runs.config import RunConfig
 from stax.runs.folder import RunFolder
 from stax.runs.run import RunInterrupted, begin, resume
@@ -110,28 +110,37 @@ class _Work:
                     self._waiting.extend(self._given_up_elsewhere())
         finally:
             self._place.close()
-        if not (self._campaign.out / TABLE).is_file():
-            self._campaign.write_table()
+        self._campaign.write_table()
 
     def _begin(self, run: CampaignRun) -> None:
+        if run.folder.path.is_dir() and run.folder.in_use:
+            run.status = "elsewhere"
+            return
         self._tries[run] += 1
         run.status, run.error = "running", ""
         self._running.append(run)
-        self._place.begin(run)
         self._watch("begin", run)
+        try:
+            self._place.begin(run)
+        except OSError as error:
+            self._end(run, Outcome("failed", f"Its process cannot be started: {error.strerror or error}."))
 
     def _end(self, run: CampaignRun, outcome: Outcome) -> None:
         self._running.remove(run)
         found = ""
         with suppress(InvalidInputError, OSError):
             found = run.read_summary()
-        run.status, run.error = outcome.status, outcome.error
+        run.status, run.error = outcome.status, " ".join(outcome.error.split())
         if outcome.status == "finished" and found != "finished":
-            run.status, run.error = "failed", f"It was done, but {run.folder.path} is not seen here: the machines must share it."
+            run.status, run.error = (
+                "failed",
+                f"It was done, but {run.folder.path} is not seen here: the machines must share it.",
+            )
         elif outcome.status == "failed":
             _leave_word(run)
         self._read_others()
-        self._campaign.write_table()
+        with suppress(OSError):  # the disk may be full, and have room again at the end
+            self._campaign.write_table()
         self._watch("end", run)
 
     def _look(self) -> None:
@@ -154,8 +163,9 @@ class _Work:
 
     def _given_up_elsewhere(self) -> list[CampaignRun]:
         """Runs that another process worked on, and left unfinished."""
+        self._read_others()
         left = [run for run in self._campaign.runs if run.status == "elsewhere" and self._tries[run] < _MOST_TRIES]
-        return [run for run in left if not run.folder.in_use and run.status != "finished"]
+        return [run for run in left if not run.folder.in_use]
 
 
 def _make_folder(out: Path) -> None:
@@ -168,6 +178,8 @@ def _make_folder(out: Path) -> None:
 def _leave_word(run: CampaignRun) -> None:
     """Says in the run's own summary that it failed, where its process could not."""
     if not run.begun:
+        with suppress(OSError):  # there is something in it, or there is none
+            run.folder.path.rmdir()
         return
     with suppress(InvalidInputError, OSError), run.folder.locked():
         summary = run.folder.summary() or _nothing(run)
@@ -197,6 +209,12 @@ def _nothing(run: CampaignRun) -> dict[str, Any]:
     }
 
 
+def _is_finished(folder: RunFolder) -> bool:
+    with suppress(InvalidInputError, OSError):
+        return folder.summary().get("status") == "finished"
+    return False
+
+
 def do_run(path: Path, config: RunConfig, stop: Callable[[], bool]) -> Outcome:
     """Begins a run of a campaign or goes on with it, in the process that is there for it."""
     folder = RunFolder(path)
@@ -211,10 +229,10 @@ def do_run(path: Path, config: RunConfig, stop: Callable[[], bool]) -> Outcome:
     except RunInterrupted:
         return Outcome("interrupted")
     except InvalidInputError as error:
-        # It may have been begun by another campaign in the meantime.
+        # It may have been begun by another campaign in the meantime, or even finished.
         if path.is_dir() and folder.in_use:
             return Outcome("elsewhere")
-        return Outcome("failed", str(error))
+        return Outcome("finished") if _is_finished(folder) else Outcome("failed", str(error))
     except RuntimeError as error:
         traceback.print_exc()
         return Outcome("failed", str(error))

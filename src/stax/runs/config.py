@@ -41,6 +41,8 @@ DEVICES = ("auto", "cpu", "cuda", "mps")
 _NONE = "none"
 """How TOML, which has no such value, says None."""
 _PACKAGES = ("gymnasium", "moocore", "numba", "numpy", "pyarrow", "ray", "safetensors", "scipy", "torch")
+_MOST_TEXT = 2**20
+"""Bytes of a configuration."""
 _INFORMATION = ("made_with", "machine", "task_description")
 """Tables of a `config.toml` that tell readers something and decide nothing."""
 
@@ -107,15 +109,16 @@ class RunConfig:
 
     @property
     def names_code(self) -> bool:
-        """Whether the task is code of a user's own."""
-        return self.task not in BUILT_IN and not self.task.startswith("gym:")
+        """Whether the task is code of a user's own; an environment's id may name a module, too."""
+        return self.task not in BUILT_IN and ":" in self.task.removeprefix("gym:")
 
     def differences(self, other: RunConfig) -> list[str]:
         """Names of what would make this run another than that one."""
-        mine, theirs = self._decisive(), other._decisive()
+        mine, theirs = self.decisive(), other.decisive()
         return [name for name in mine.keys() | theirs.keys() if mine.get(name) != theirs.get(name)]
 
-    def _decisive(self) -> dict[str, Any]:
+    def decisive(self) -> dict[str, Any]:
+        """All that decides what the run finds, by name."""
         options = {f"task.{name}": value for name, value in self.task_options.items()}
         decisive = {name: getattr(self, name) for name in ("task", "algo", "seed", "budget")}
         return {**decisive, **asdict(self.parameters), **options}
@@ -186,9 +189,10 @@ def read_config(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def read_toml(path: Path) -> dict[str, Any]:
+    text = read_text(path, "The configuration", _MOST_TEXT)
     try:
-        return tomllib.loads(read_text(path, "The configuration"))
-    except tomllib.TOMLDecodeError as error:
+        return tomllib.loads(text)
+    except (ValueError, RecursionError) as error:  # the first also for numbers of thousands of digits
         raise InvalidInputError(f"The configuration {str(path)!r} is not TOML: {error}.") from None
 
 
@@ -225,7 +229,7 @@ def _flattened(table: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 def _value(value: Any) -> Any:
     if value == _NONE:
         return None
-    return tuple(value) if isinstance(value, list) else value
+    return tuple(_value(item) for item in value) if isinstance(value, list) else value
 
 
 def config_toml(config: RunConfig, description: Mapping[str, Any]) -> str:
@@ -234,7 +238,7 @@ def config_toml(config: RunConfig, description: Mapping[str, Any]) -> str:
     if config.task_given:
         table["task_given"] = True
     parameters = {**asdict(config.parameters), **asdict(config.settings)}
-    options = {name: value for name, value in config.task_options.items() if _fits_toml(value)}
+    options = {name: value for name, value in config.task_options.items() if fits_toml(value)}
     table["parameters"] = {name: _written(value) for name, value in parameters.items()}
     if options:
         table["parameters"]["task"] = {name: _written(value) for name, value in options.items()}
@@ -245,14 +249,15 @@ def config_toml(config: RunConfig, description: Mapping[str, Any]) -> str:
     return f"# A run of STAX. Do it again: stax run --config THIS_FILE. Go on with it: stax resume ITS_FOLDER.\n\n{text}"
 
 
-def _fits_toml(value: Any) -> bool:
+def fits_toml(value: Any) -> bool:
+    """Whether an option of a task means the same when it has been written and read; lists become tuples."""
     if isinstance(value, (list, tuple)):
-        return all(_fits_toml(item) for item in value)
-    return value is None or isinstance(value, (str, int, float, bool))
+        return all(fits_toml(item) for item in value)
+    return (value is None or isinstance(value, (str, int, float, bool))) and value != _NONE
 
 
 def _written(value: Any) -> Any:
-    return _NONE if value is None else list(value) if isinstance(value, tuple) else value
+    return _NONE if value is None else [_written(item) for item in value] if isinstance(value, (list, tuple)) else value
 
 
 def versions() -> dict[str, str]:

@@ -10,11 +10,13 @@ import hashlib
 import json
 import math
 import os
+import struct
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from tokenize import TokenError
 from typing import Any
 
 import numpy as np
@@ -32,6 +34,13 @@ _MOST_TEXT = 256 * 2**20
 _KINDS = "biuf"
 _SAMPLE = 2**16
 """Bytes of an array that show whether it can be compressed."""
+_ALWAYS = 64 * 2**20
+"""Bytes of an array that are unpacked however well they are compressed."""
+_MOST_COMPRESSED = 400
+"""Times that a larger array may be smaller in its file: compressed as lightly as here, zeros are by 230, and no array by more."""
+
+NONSENSE = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
+"""What comes of using values from a file that are not what they should be."""
 
 
 @contextmanager
@@ -80,12 +89,12 @@ def write_text(path: Path, text: str, *, safe: bool = True) -> None:
         unfinished.write_text(text, encoding="utf-8", newline="\n")
 
 
-def read_text(path: Path, what: str) -> str:
-    """The text of a file, or one sentence that says why there is none."""
+def read_text(path: Path, what: str, most: int = _MOST_TEXT) -> str:
+    """The text of a file of so many bytes at most, or one sentence that says why there is none."""
     try:
         size = path.stat().st_size
-        if size > _MOST_TEXT:
-            raise InvalidInputError(f"{what} {str(path)!r} is too large: {size:,} bytes, at most {_MOST_TEXT:,} are read.")
+        if size > most:
+            raise InvalidInputError(f"{what} {str(path)!r} is too large: {size:,} bytes, at most {most:,} are read.")
         return path.read_text(encoding="utf-8")
     except FileNotFoundError:
         raise InvalidInputError(f"{what} {str(path)!r} is missing.") from None
@@ -99,16 +108,23 @@ def write_json(path: Path, value: Any, *, safe: bool = True) -> None:
     write_text(path, json.dumps(value, indent=2) + "\n", safe=safe)
 
 
-def read_json(path: Path, what: str) -> Any:
+def read_json(path: Path, what: str, most: int = _MOST_TEXT) -> Any:
+    text = read_text(path, what, most)
     try:
-        return json.loads(read_text(path, what))
-    except (json.JSONDecodeError, RecursionError):
+        return json.loads(text)
+    except (ValueError, RecursionError):  # the first also for numbers of thousands of digits
         raise InvalidInputError(f"{what} {str(path)!r} is damaged: it is not JSON.") from None
 
 
-def write_arrays(path: Path, arrays: Mapping[str, NDArray[Any]], texts: Mapping[str, str] | None = None) -> None:
-    """One file of arrays, and of texts beside them, lightly compressed where that helps."""
-    with whole(path) as unfinished, zipfile.ZipFile(unfinished, "w") as archive:
+def write_arrays(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
+    """One file of arrays."""
+    with whole(path) as unfinished:
+        pack_arrays(unfinished, arrays)
+
+
+def pack_arrays(path: Path, arrays: Mapping[str, NDArray[Any]], texts: Mapping[str, str] | None = None) -> None:
+    """Arrays, and texts beside them, lightly compressed where that helps, at a path that `whole` has given."""
+    with zipfile.ZipFile(path, "w") as archive:
         for name, array in arrays.items():
             entry = _entry(f"{name}.npy", compressed=_compresses(array))
             with archive.open(entry, "w", force_zip64=True) as member:
@@ -145,29 +161,42 @@ def read_arrays(path: Path, what: str, *, most_rows: int, text: str | None = Non
     """
     try:
         with zipfile.ZipFile(path) as archive:
+            entries = archive.infolist()
+            if sum(entry.compress_size for entry in entries) > path.stat().st_size:
+                raise InvalidInputError(f"{what} {str(path)!r} is damaged: it claims to hold more than it is long.")
             arrays = {}
-            for entry in archive.infolist():
+            for entry in entries:
                 if entry.filename != text:
                     _check_entry(archive, entry, path, what, most_rows)
-            for entry in archive.infolist():
+            for entry in entries:
                 if entry.filename != text:
                     with archive.open(entry) as member:
                         arrays[entry.filename.removesuffix(".npy")] = npy.read_array(member, allow_pickle=False)
             return arrays, _read_member_text(archive, text, path, what) if text is not None else ""
+    except InvalidInputError:
+        raise
     except FileNotFoundError:
         raise InvalidInputError(f"{what} {str(path)!r} is missing.") from None
-    except (zipfile.BadZipFile, zlib.error, EOFError, KeyError, NotImplementedError, ValueError) as error:
-        if isinstance(error, InvalidInputError):
-            raise
-        raise InvalidInputError(f"{what} {str(path)!r} is damaged: {error or type(error).__name__}.") from None
     except OSError as error:
         raise InvalidInputError(f"{what} {str(path)!r} cannot be read: {error.strerror or error}.") from None
+    except _NO_ARRAYS as error:
+        words = " ".join(str(error).split()) or type(error).__name__
+        raise InvalidInputError(f"{what} {str(path)!r} is damaged: {words}.") from None
+
+
+_NO_ARRAYS = (
+    *(zipfile.BadZipFile, zlib.error, struct.error, TokenError, EOFError),
+    *(MemoryError, RuntimeError, SyntaxError, *NONSENSE),
+)
+"""What reading a file raises that is not of arrays, or is encrypted, or was made to confuse."""
 
 
 def _check_entry(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, path: Path, what: str, most_rows: int) -> None:
     name = entry.filename
     if not name.endswith(".npy") or name.startswith(("/", "\\")) or ".." in name.replace("\\", "/").split("/"):
         raise InvalidInputError(f"{what} {str(path)!r} holds {name!r}, which does not belong there.")
+    if entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        raise InvalidInputError(f"{what} {str(path)!r}: {name} is compressed in a way that is not read.")
     with archive.open(entry) as member:
         version = npy.read_magic(member)
         read_header = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
@@ -179,9 +208,12 @@ def _check_entry(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, path: Path, w
         raise InvalidInputError(
             f"{what} {str(path)!r}: {name} has {shape[0]:,} rows, more than the {most_rows:,} there can be."
         )
-    # Nothing can be compressed by more than that: a file that claims so would only fill the memory.
-    if entry.file_size > 1100 * entry.compress_size or header + math.prod(shape) * dtype.itemsize != entry.file_size:
+    if header + math.prod(shape) * dtype.itemsize != entry.file_size:
         raise InvalidInputError(f"{what} {str(path)!r} is damaged: {name} is not as long as its shape {shape} says.")
+    if entry.file_size > max(_ALWAYS, _MOST_COMPRESSED * entry.compress_size):
+        raise InvalidInputError(
+            f"{what} {str(path)!r}: {name} would become {entry.file_size:,} bytes out of {entry.compress_size:,}, which no array does."
+        )
 
 
 def _read_member_text(archive: zipfile.ZipFile, name: str, path: Path, what: str) -> str:
@@ -199,6 +231,12 @@ def checksum(path: Path) -> str:
 def inside(folder: Path, *names: str) -> Path:
     """A path inside the folder, which must not lead out of it by a link."""
     path = folder.joinpath(*names)
-    if not path.resolve().is_relative_to(folder.resolve()):
+    try:
+        stays = path.resolve().is_relative_to(folder.resolve())
+    except (OSError, RuntimeError):  # a link that leads to itself
+        stays = False
+    if not stays:
         raise InvalidInputError(f"{str(path)!r} leads out of the run folder.")
+    if path.exists() and not (path.is_file() or path.is_dir()):
+        raise InvalidInputError(f"{str(path)!r} is neither a file nor a folder.")
     return path

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 from filelock import FileLock, Timeout
@@ -15,14 +17,16 @@ from stax.errors import InvalidInputError
 from stax.runs.config import RunConfig, config_toml, make_config, read_toml, split_table, versions
 from stax.runs.described_task import describe_task
 from stax.runs.files import (
+    NONSENSE,
     checksum,
     inside,
     is_unfinished,
+    pack_arrays,
     read_arrays,
     read_json,
     read_text,
     remove_unfinished,
-    write_arrays,
+    whole,
     write_json,
     write_text,
 )
@@ -35,6 +39,11 @@ _FORMAT = 1
 _STATE = "state.json"
 _SMALL = 100_000
 """Rows that an array may have whatever the budget: weights of a network, say."""
+_CHECKPOINT = re.compile(r"\d{12}\.(npz|sha256)", re.ASCII)
+_MOST_SUMMARY = 16 * 2**20
+"""Bytes of a summary, which may hold what a task's exceptions say."""
+_PATIENCE = 0.5
+"""Seconds until a lock is held by somebody who works, not by somebody who only looks whether anybody does."""
 
 
 def is_leftover(path: Path) -> bool:
@@ -42,11 +51,20 @@ def is_leftover(path: Path) -> bool:
     return path.name == ".lock" or is_unfinished(path)
 
 
+def how_to_resume(path: Path, config: RunConfig) -> str:
+    """What to type to go on with a run."""
+    if config.task_given:
+        return f"stax.resume({str(path)!r}, task=...)"
+    return f"stax resume {quote(str(path))}{' --trust' if config.names_code else ''}"
+
+
 class RunFolder:
     """The files of one run."""
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
+        self._damaged: list[Path] = []
+        """Checkpoints that could not be used, to be taken away when there is a new one."""
 
     @staticmethod
     def existing(path: str | Path) -> RunFolder:
@@ -64,11 +82,13 @@ class RunFolder:
     @contextmanager
     def locked(self) -> Iterator[None]:
         """While inside, no other process writes to the folder."""
-        lock = FileLock(self.file(".lock"), blocking=False)
+        lock = FileLock(self.file(".lock"), timeout=_PATIENCE)
         try:
             lock.acquire()
         except Timeout:
             raise InvalidInputError(f"The run folder {str(self.path)!r} is in use by another process.") from None
+        except OSError as error:
+            raise self._cannot_write(error) from None
         try:
             for folder in (self.path, self.file("archives"), self.file("checkpoints")):
                 remove_unfinished(folder)
@@ -87,6 +107,11 @@ class RunFolder:
                 return False
         except Timeout:
             return True
+        except OSError:  # nobody can work where nothing can be written
+            return False
+
+    def _cannot_write(self, error: OSError) -> InvalidInputError:
+        return InvalidInputError(f"The run folder {str(self.path)!r} cannot be written to: {error.strerror}.")
 
     def forget(self) -> None:
         """Leaves nothing of a run that has not done a single evaluation."""
@@ -96,7 +121,10 @@ class RunFolder:
     # Configuration and summary
 
     def write_config(self, config: RunConfig, task: Task) -> None:
-        write_text(self.file("config.toml"), config_toml(config, describe_task(task)))
+        try:
+            write_text(self.file("config.toml"), config_toml(config, describe_task(task)))
+        except OSError as error:
+            raise self._cannot_write(error) from None
 
     def read_config(self) -> tuple[RunConfig, dict[str, Any]]:
         """The configuration, and what `config.toml` says of the task."""
@@ -121,9 +149,10 @@ class RunFolder:
     def summary(self) -> dict[str, Any]:
         """What `summary.json` says; nothing if the run has not come that far."""
         path = self.file("summary.json")
-        if not path.is_file():
+        # One without a single byte was not on the disk yet when the power was cut.
+        if not path.is_file() or not path.stat().st_size:
             return {}
-        summary = read_json(path, "The summary")
+        summary = read_json(path, "The summary", _MOST_SUMMARY)
         if not isinstance(summary, dict):
             raise InvalidInputError(f"The summary {str(path)!r} is damaged.")
         return summary
@@ -132,7 +161,8 @@ class RunFolder:
 
     def checkpoints(self) -> list[Path]:
         """The newest first."""
-        return sorted(self.file("checkpoints").glob("[0-9]*.npz"), reverse=True)
+        found = [path for path in self.file("checkpoints").glob("*.npz") if _CHECKPOINT.fullmatch(path.name)]
+        return sorted(found, reverse=True)
 
     def save_checkpoint(self, state: State, more: Mapping[str, Any]) -> None:
         """Writes a checkpoint, with numbers of the run's own beside the search's, and forgets all but the last two."""
@@ -141,11 +171,18 @@ class RunFolder:
         path = self.file("checkpoints", f"{state.numbers['evaluations']:012d}.npz")
         if not self._is_whole(path):
             numbers = {"format": _FORMAT, "search": state.numbers, "run": dict(more)}
-            write_arrays(path, state.arrays, {_STATE: json.dumps(numbers)})
-            write_text(path.with_suffix(".sha256"), f"{checksum(path)}  {path.name}\n")
-        for old in self.checkpoints()[KEPT_CHECKPOINTS:]:
-            old.unlink(missing_ok=True)
-            old.with_suffix(".sha256").unlink(missing_ok=True)
+            with whole(path) as unfinished:
+                pack_arrays(unfinished, state.arrays, {_STATE: json.dumps(numbers)})
+                # First, so that no checkpoint is ever seen without.
+                write_text(path.with_suffix(".sha256"), f"{checksum(unfinished)}  {path.name}\n")
+        for damaged in self._damaged:
+            if damaged != path:
+                damaged.unlink(missing_ok=True)
+        self._damaged.clear()
+        kept = self.checkpoints()[:KEPT_CHECKPOINTS]
+        for old in list(checkpoints.iterdir()):
+            if _CHECKPOINT.fullmatch(old.name) and old.with_suffix(".npz") not in kept:
+                old.unlink(missing_ok=True)
 
     def load_checkpoint(self, budget: int) -> tuple[State, dict[str, Any]] | None:
         """The last state that is whole, and the run's own numbers; None if no checkpoint has been written yet.
@@ -157,9 +194,13 @@ class RunFolder:
             try:
                 return self._load(path, budget)
             except InvalidInputError as error:
+                if path == found[-1]:
+                    raise InvalidInputError(
+                        f"{error} There is no other checkpoint that could be used; without {str(path.parent)!r}, the run would begin"
+                        " anew."
+                    ) from None
+                self._damaged.append(path)
                 warnings.warn(f"{error} The checkpoint before it is used.", RuntimeWarning, stacklevel=2)
-        if found:
-            raise InvalidInputError(f"No checkpoint in {str(self.file('checkpoints'))!r} can be used.")
         return None
 
     def _load(self, path: Path, budget: int) -> tuple[State, dict[str, Any]]:
@@ -173,17 +214,17 @@ class RunFolder:
                     f"The checkpoint {str(path)!r} has format {numbers['format']!r}; this version of stax reads {_FORMAT}."
                 )
             return State(arrays, dict(numbers["search"])), dict(numbers["run"])
-        except (json.JSONDecodeError, KeyError, TypeError, ValueError, RecursionError) as error:
-            if isinstance(error, InvalidInputError):
-                raise
+        except InvalidInputError:
+            raise
+        except (RecursionError, *NONSENSE) as error:
             raise InvalidInputError(f"The checkpoint {str(path)!r} is damaged: {type(error).__name__} in {_STATE}.") from None
 
     def _is_whole(self, path: Path) -> bool:
         """Whether a checkpoint is there and has its checksum."""
-        mark = path.with_suffix(".sha256")
+        mark = self.file("checkpoints", path.with_suffix(".sha256").name)
         if not (path.is_file() and mark.is_file()):
             return False
-        return read_text(mark, "The checksum").split()[:1] == [checksum(inside(self.path, "checkpoints", path.name))]
+        return read_text(mark, "The checksum").split()[:1] == [checksum(self.file("checkpoints", path.name))]
 
 
 def _warn_of_differences(made_with: Mapping[str, Any]) -> None:

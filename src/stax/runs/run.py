@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import json
 import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 from stax.errors import InvalidInputError
 from stax.evaluation.evaluator import Evaluator, TaskSource, make_evaluator
-from stax.runs.config import DEFAULT_BUDGET, RunConfig, make_config
+from stax.runs.config import DEFAULT_BUDGET, RunConfig, fits_toml, make_config
 from stax.runs.cores import sharing_cores
-from stax.runs.folder import RunFolder, is_leftover
-from stax.runs.result import Result, load, remade_task, save_metrics
+from stax.runs.files import NONSENSE
+from stax.runs.folder import RunFolder, how_to_resume, is_leftover
+from stax.runs.result import Result, load, remade_task, summarise
+from stax.runs.tables import save_metrics
 from stax.search.search import Observer, Search, make_search
+from stax.search.state import State
 from stax.tasks import made_from, make_task
 from stax.tasks.task import Task
 
@@ -95,7 +100,8 @@ def begin(
     else:
         name, options = made_from(task) or (None, {})
         source = TaskSource(task, name, options)
-        config = replace(config, task_options=options, task_given=name is None)
+        again = name is not None and all(fits_toml(value) for value in options.values())
+        config = replace(config, task_options=options, task_given=not again)
     return _Run(config, source, folder, observer, stop).begin()
 
 
@@ -183,11 +189,29 @@ class _Run:
         with self.folder.locked(), self._ready() as (search, evaluator):
             found = self.folder.load_checkpoint(self.config.budget)
             if found:
-                state, numbers = found
-                search.restore(state)
-                evaluator.restore_counts(numbers["counts"])
-                self._seconds_before = float(numbers["seconds"])
+                self._take_up(search, evaluator, *found)
             return self._search(search, evaluator)
+
+    def _take_up(self, search: Search, evaluator: Evaluator, state: State, numbers: dict[str, Any]) -> None:
+        assert self.folder
+        path = str(self.folder.path)
+        try:
+            was, now = dict(numbers["config"]), self._decisive()
+            differing = [str(name) for name in {**now, **was} if was.get(name) != now.get(name)]
+            evaluator.restore_counts(numbers["counts"])
+            self._seconds_before = float(numbers["seconds"])
+        except NONSENSE as error:
+            raise InvalidInputError(f"The checkpoint in {path!r} is damaged ({type(error).__name__}: {error}).") from None
+        if differing:
+            raise InvalidInputError(
+                f"The run in {path!r} was begun with another {', another '.join(differing)} than its config.toml says now; put that back,"
+                " or begin another run with 'stax run --config'."
+            )
+        search.restore(state)
+
+    def _decisive(self) -> dict[str, str]:
+        """What the run must still be when it is resumed, in words."""
+        return {name: json.dumps(value) for name, value in self.config.decisive().items() if fits_toml(value)}
 
     @contextmanager
     def _ready(self) -> Iterator[tuple[Search, Evaluator]]:
@@ -280,7 +304,7 @@ class _Run:
 
     def _save_checkpoint(self, search: Search) -> None:
         assert self.folder
-        numbers = {"seconds": self._seconds(), "counts": self._evaluator.counts()}
+        numbers = {"config": self._decisive(), "seconds": self._seconds(), "counts": self._evaluator.counts()}
         self.folder.save_checkpoint(search.state(), numbers)
         save_metrics(self.folder, search.metrics)
 
@@ -296,7 +320,7 @@ class _Run:
                 self._leave_word(search, "failed", str(error))
                 raise RuntimeError(
                     f"The results cannot be written to {str(self.folder.path)!r}: {error.strerror or error}."
-                    f" Nothing that was written before is lost: make room, then go on with 'stax resume {self.folder.path}'."
+                    f" Nothing that was written before is lost: make room, then go on with: {how_to_resume(self.folder.path, self.config)}"
                 ) from error
         return self._result(search, status)
 
@@ -304,7 +328,11 @@ class _Run:
         """The summary as things stand, if it can be written."""
         if self.folder is None or not search.evaluations:
             return
-        summary = self._result(search, status).summary() | ({} if error is None else {"error": error})
+        # Not by way of a result, which lists every emitter: this is done every few seconds.
+        seconds = {"total": self._seconds(), **search.stopwatch.seconds}
+        failures = self._evaluator.failures
+        summary = summarise(search, self.config, seconds=seconds, status=status, failures=failures)
+        summary |= {} if error is None else {"error": error}
         try:
             self.folder.write_summary(summary, safe=status != "running")
         except OSError:
@@ -328,6 +356,6 @@ def empty_folder(path: Path) -> Path:
     if path.exists() and not path.is_dir():
         raise InvalidInputError(f"The output folder {str(path)!r} is a file; give a new or an empty folder.")
     if path.is_dir() and not all(is_leftover(entry) for entry in path.iterdir()):
-        hint = f" (or go on with the run in it: stax resume {path})" if (path / "config.toml").is_file() else ""
+        hint = f" (or go on with the run in it: stax resume {quote(str(path))})" if (path / "config.toml").is_file() else ""
         raise InvalidInputError(f"The output folder {str(path)!r} is not empty; give a new or an empty one{hint}.")
     return path

@@ -52,7 +52,8 @@ class Allowed:
 
     def _accept(self, value: Any) -> Any:
         if value is None:
-            return None
+            # The command line and TOML have one word for None and for this choice.
+            return "none" if "none" in self.choices else None
         if self.kind == "flag":
             return value if isinstance(value, bool) else None
         if self.kind == "choice":

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from stax.tasks.task import Genomes, Rollouts
+from stax.errors import InvalidInputError
+from stax.tasks.task import Genomes, Rollouts, Task
 
 ORIGINS = ("initial", "exploration", "bootstrap", "emitter")
 """What made a policy; `PolicySet.origin` points into this."""
 INITIAL, EXPLORATION, BOOTSTRAP, EMITTER = range(len(ORIGINS))
+_WHOLE = ("id", "parent", "born", "origin", "emitter", "reward_area", "steps")
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,6 +83,35 @@ class PolicySet:
             novelty=np.full(count, np.nan),
             surprise=np.full(count, np.nan),
         )
+
+    @staticmethod
+    def checked(
+        columns: Mapping[str, NDArray[Any]], what: str, task: Task, *, descriptor_size: int, evaluations: int
+    ) -> PolicySet:
+        """A set of policies of a task from a file, which may come from anywhere: refused if no search can have written it."""
+        shapes = {
+            "genome": (task.genome_size,),
+            "ground_truth": (len(task.ground_truth_bounds or ()),),
+            "descriptor": (descriptor_size,),
+        }
+        if set(columns) != {field.name for field in fields(PolicySet)}:
+            raise InvalidInputError(f"{what} has the columns {', '.join(sorted(columns)) or 'none'}.")
+        rows = columns["id"].shape[0] if columns["id"].ndim else 0
+        for name, values in columns.items():
+            if name == "snapshots":
+                fits = values.shape[:2] == (rows, task.observation_samples) and values.dtype.kind in "biuf"
+            else:
+                kind = np.int64 if name in _WHOLE else np.float64
+                fits = values.shape == (rows, *shapes.get(name, ())) and values.dtype == kind
+            if not fits:
+                raise InvalidInputError(f"{what} has a column {name} of shape {values.shape} and type {values.dtype}.")
+        limits = {"id": (0, evaluations), "parent": (-1, evaluations), "origin": (0, len(ORIGINS))}
+        for name, (low, end) in {**limits, "reward_area": (-1, len(task.reward_areas))}.items():
+            if rows and not (columns[name].min() >= low and columns[name].max() < end):
+                raise InvalidInputError(f"{what} has a policy whose {name} there cannot be.")
+        if not (np.isfinite(columns["genome"]).all() and np.isfinite(columns["reward"]).all()):
+            raise InvalidInputError(f"{what} has a policy with nan or infinity in its genome or its reward.")
+        return PolicySet(**columns)
 
     def __len__(self) -> int:
         return len(self.id)

@@ -88,9 +88,9 @@ def restore(search: Search, state: State) -> None:
     """Puts a newly made search, of the same task, method, parameters, budget and seed, into the state."""
     try:
         _restore(search, state.arrays, state.numbers)
-    except (KeyError, TypeError, ValueError, IndexError) as error:
-        if isinstance(error, InvalidInputError):
-            raise
+    except InvalidInputError:
+        raise
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
         raise InvalidInputError(f"This is not the state of such a search ({type(error).__name__}: {error}).") from None
     search.restart()
 
@@ -131,27 +131,9 @@ def _within(arrays: Mapping[str, NDArray[Any]], prefix: str) -> Arrays:
 
 def _policies(search: Search, arrays: Mapping[str, NDArray[Any]], name: str, evaluations: int) -> PolicySet:
     """One set, checked against what the search holds: a state may come from anywhere."""
-    columns = _within(arrays, name)
-    ground_truth = len(search.task.ground_truth_bounds or ())
-    shapes: dict[str, tuple[int, ...]] = {
-        "genome": (search.task.genome_size,),
-        "ground_truth": (ground_truth,),
-        "descriptor": (search.space.size,),
-    }
-    if set(columns) != {field.name for field in dataclasses.fields(PolicySet)}:
-        raise InvalidInputError(f"The state's {name} has the columns {', '.join(sorted(columns)) or 'none'}.")
-    rows = len(columns["id"])
-    for column, values in columns.items():
-        kind = "i" if column in ("id", "parent", "born", "origin", "emitter", "reward_area", "steps") else "f"
-        if column == "snapshots":
-            fits = values.shape[:2] == (rows, search.task.observation_samples) and values.dtype.kind in "biuf"
-        else:
-            fits = values.shape == (rows, *shapes.get(column, ())) and values.dtype == np.dtype(f"{kind}8")
-        if not fits:
-            raise InvalidInputError(f"The state's {name}.{column} has the shape {values.shape} and type {values.dtype}.")
-    if rows and not (columns["id"].min() >= 0 and columns["id"].max() < evaluations):
-        raise InvalidInputError(f"The state's {name} has a policy that was never evaluated.")
-    return PolicySet(**columns)
+    size = search.space.size
+    what = f"The state's {name}"
+    return PolicySet.checked(_within(arrays, name), what, search.task, descriptor_size=size, evaluations=evaluations)
 
 
 def _restored_emitters(search: Search, arrays: Mapping[str, NDArray[Any]], evaluations: int) -> list[Emitter]:

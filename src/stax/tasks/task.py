@@ -11,6 +11,7 @@ What a task may lack:
 - **A ground-truth descriptor.** `ground_truth_bounds = None`, and `Rollouts.ground_truth` is None: methods that need it refuse
   the task, measures that need it are left out.
 - **Places for its rewards.** A reward area may have no centre and no radius.
+- **An outcome.** Policies that could not be evaluated are marked in `Rollouts.failed`; what to do about them is not the task's matter.
 - **Replays and pictures.** `trajectory`, `render`, `scene` and `picture_place` are for people; the search does without.
 """
 

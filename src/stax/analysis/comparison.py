@@ -1,0 +1,173 @@
+"""Many runs compared: measured, and each group of them tested against a reference."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from stax.analysis.grouping import RunGroup, TaskRuns, group_runs
+from stax.analysis.measures import Curve, Measured, measure_recorded
+from stax.analysis.recorded import RecordedRun
+from stax.analysis.statistics import Comparison, Spread, compare_with, median_interval, spread
+from stax.search.parameters import Parameters
+
+COVERAGE, BEST_REWARD, SOON = "coverage", "best reward", "evaluations to 80 %"
+"""What is compared; the last one of the highest reward there is."""
+SOON_SHARE = 0.8
+
+Progress = Callable[[int, int], None]
+"""Called with how many runs have been read, and how many there are."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One measure of one group, and how it compares with the same of the reference."""
+
+    measure: str
+    """coverage, best reward, or evaluations to 80 %."""
+    area: str
+    """The reward area; empty for coverage."""
+    label: str
+    """Of the group."""
+    values: list[float]
+    """One per run, by seed; infinite for what was never reached."""
+    spread: Spread
+    interval: tuple[float, float] | None
+    """A confidence interval of the median."""
+    comparison: Comparison | None
+    """None for the reference itself."""
+
+    @property
+    def verdict(self) -> str:
+        if self.comparison is None:
+            return ""
+        return self.comparison.verdict("later", "sooner") if self.measure == SOON else self.comparison.verdict()
+
+
+@dataclass(frozen=True, eq=False)
+class MeasuredGroup:
+    """A group of runs with their courses, aligned by seed."""
+
+    group: RunGroup
+    measured: list[Measured]
+
+    @property
+    def label(self) -> str:
+        return self.group.label
+
+    def coverage(self) -> list[Curve]:
+        """Empty for a task without a ground-truth descriptor."""
+        return [measured.coverage for measured in self.measured if measured.coverage is not None]
+
+    def max_reward(self, area: int) -> list[Curve]:
+        return [measured.max_reward[area] for measured in self.measured]
+
+
+@dataclass(frozen=True, eq=False)
+class TaskComparison:
+    """All that is compared on one task."""
+
+    runs: TaskRuns
+    against: str
+    """The label of the reference."""
+    groups: list[MeasuredGroup]
+    families: list[list[Finding]]
+    """The findings on one measure of all groups each: what p is corrected over."""
+
+    @property
+    def has_coverage(self) -> bool:
+        return bool(self.groups[0].coverage())
+
+
+@dataclass(frozen=True, eq=False)
+class ComparedRuns:
+    """A whole comparison."""
+
+    tasks: list[TaskComparison]
+    notes: list[str]
+    """What a reader should know of it, a sentence each."""
+
+
+def compare_runs(
+    runs: Sequence[RecordedRun],
+    *,
+    against: str | None = None,
+    budget: int | None = None,
+    mix_options: bool = False,
+    progress: Progress | None = None,
+) -> ComparedRuns:
+    """Groups finished runs by task and method, measures them, and tests every group against the reference of its task.
+
+    Args:
+        runs: those to compare.
+        against: the reference, a method or a group's label; the first group of each task if None.
+        budget, mix_options: see `group_runs`.
+        progress: called while the ledgers are read.
+    """
+    for run in runs:
+        run.require_finished()
+    tasks, notes = group_runs(runs, budget=budget, mix_options=mix_options)
+    references = [task.groups[0].label if against is None else task.find(against).label for task in tasks]
+    compared = []
+    read = 0
+    for task, reference in zip(tasks, references, strict=True):
+        cells = _grid_cells(task, notes)
+        groups = []
+        for group in task.groups:
+            measured = []
+            for run in group.runs:
+                measured.append(measure_recorded(run, grid_cells=cells))
+                read += 1
+                if progress:
+                    progress(read, len(runs))
+            groups.append(MeasuredGroup(group, measured))
+        families = [_family(measure, area, values, reference) for measure, area, values in _values(task, groups)]
+        compared.append(TaskComparison(task, reference, groups, families))
+    return ComparedRuns(compared, notes)
+
+
+def _grid_cells(task: TaskRuns, notes: list[str]) -> int:
+    """One grid for all: the runs' own or, if they differ, the paper's."""
+    own = {run.config.parameters.grid_cells for group in task.groups for run in group.runs}
+    if len(own) == 1:
+        return own.pop()
+    cells = Parameters().grid_cells
+    notes.append(
+        f"The runs of {task.task} have different grid_cells, {', '.join(map(str, sorted(own)))}: coverage is counted on"
+        f" {cells} cells along each dimension for all of them."
+    )
+    return cells
+
+
+def _values(task: TaskRuns, groups: Sequence[MeasuredGroup]) -> Iterator[tuple[str, str, dict[str, list[float]]]]:
+    """Every measure with its area and the values of every group, by seed, when the evaluations to compare at are done."""
+    end = task.evaluations
+    if groups[0].coverage():
+        yield COVERAGE, "", {group.label: [float(curve.at(end)) for curve in group.coverage()] for group in groups}
+    for number, area in enumerate(task.areas):
+        curves = {group.label: group.max_reward(number) for group in groups}
+        yield BEST_REWARD, area, {label: [float(curve.at(end)) for curve in some] for label, some in curves.items()}
+        yield SOON, area, {label: [_reached(curve, end) for curve in some] for label, some in curves.items()}
+
+
+def _reached(curve: Curve, end: int) -> float:
+    reached = curve.first_reaching(SOON_SHARE)
+    return math.inf if reached is None or reached > end else float(reached)
+
+
+def _family(measure: str, area: str, values: dict[str, list[float]], reference: str) -> list[Finding]:
+    others = {label: some for label, some in values.items() if label != reference}
+    comparisons = compare_with(values[reference], others)
+    return [
+        Finding(
+            measure=measure,
+            area=area,
+            label=label,
+            values=some,
+            spread=spread(some),
+            interval=median_interval(some),
+            comparison=comparisons.get(label),
+        )
+        for label, some in values.items()
+    ]

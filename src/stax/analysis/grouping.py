@@ -1,0 +1,277 @@
+"""Which runs belong together: those of one task, and among them those that differ in nothing but their seed."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from stax.analysis.recorded import RecordedRun
+from stax.errors import InvalidInputError
+from stax.runs.campaign import TABLE
+from stax.runs.config import RunConfig
+from stax.runs.files import read_text
+from stax.search.methods import METHODS, find_method
+from stax.search.parameters import make_parameters, no_such
+from stax.tasks import BUILT_IN, task_class, task_options
+
+Values = dict[str, Any]
+"""Parameters, and options of the task, by name."""
+
+
+@dataclass(frozen=True, eq=False)
+class RunGroup:
+    """Runs of one task that differ in nothing but their seed."""
+
+    label: str
+    """The method, and in brackets what tells it from other groups of that method."""
+    algo: str
+    number: int
+    """Which of the method's labels, on all tasks, it has, from 0."""
+    learned: bool
+    """Whether behaviours were compared in a learned space."""
+    runs: list[RecordedRun]
+    """By seed."""
+
+    @property
+    def seeds(self) -> list[int]:
+        return [run.config.seed for run in self.runs]
+
+
+@dataclass(frozen=True, eq=False)
+class TaskRuns:
+    """The runs of one task."""
+
+    task: str
+    """Its name, and in brackets its options if they are not the usual ones."""
+    evaluations: int
+    """That all runs have done, after which they are measured."""
+    common: str
+    """What all runs have in common that is not as their methods have it by themselves; empty if nothing."""
+    areas: list[str]
+    """Names of the reward areas."""
+    groups: list[RunGroup]
+
+    def find(self, name: str) -> RunGroup:
+        """The group with this label, or the only one of this method."""
+        labelled = [group for group in self.groups if group.label == name]
+        of_method = [group for group in self.groups if group.algo == name]
+        if labelled or len(of_method) == 1:
+            return (labelled or of_method)[0]
+        if of_method:
+            labels = ", ".join(repr(group.label) for group in of_method)
+            raise InvalidInputError(f"There are several groups of {name!r} on {self.task}: give one of {labels}.")
+        raise InvalidInputError(f"On {self.task}: {no_such('method', name, [group.label for group in self.groups])}")
+
+
+def group_runs(
+    runs: Sequence[RecordedRun], *, budget: int | None = None, mix_options: bool = False
+) -> tuple[list[TaskRuns], list[str]]:
+    """The runs of every task, and sentences on what a reader should know; refuses what cannot be compared.
+
+    Args:
+        runs: all finished.
+        budget: measure after so many evaluations, which all runs must have done. If None, after all of them, and then runs of a
+            task must have the same number.
+        mix_options: put runs of a task together though its options differ.
+    """
+    notes: list[str] = []
+    tasks = [
+        TaskRuns(name, _evaluations(name, some, budget), *_grouped(some, named=mix_options))
+        for name, some in _by_task(runs, mix_options, notes)
+    ]
+    return _numbered(tasks), notes
+
+
+def _numbered(tasks: Sequence[TaskRuns]) -> list[TaskRuns]:
+    """The groups with their numbers, which are the same on every task."""
+    labels: dict[str, list[str]] = {}
+    for group in sorted((group for task in tasks for group in task.groups), key=lambda group: group.label):
+        known = labels.setdefault(group.algo, [])
+        if group.label not in known:
+            known.append(group.label)
+    return [
+        replace(task, groups=[replace(group, number=labels[group.algo].index(group.label)) for group in task.groups])
+        for task in tasks
+    ]
+
+
+# By task
+
+
+def _by_task(runs: Sequence[RecordedRun], mix_options: bool, notes: list[str]) -> Iterator[tuple[str, list[RecordedRun]]]:
+    for name in sorted({run.config.task for run in runs}, key=_built_in_first):
+        by_options: dict[str, list[RecordedRun]] = {}
+        for run in runs:
+            if run.config.task == name:
+                by_options.setdefault(in_words(_unusual_options(run.config)), []).append(run)
+        if len(by_options) > 1:
+            differing = " and ".join(words or "the usual ones" for words in sorted(by_options))
+            how = "they are compared together" if mix_options else "they are compared apart; --mix-options puts them together"
+            notes.append(f"The runs of {name} have different options, {differing}: {how}.")
+        if mix_options:
+            by_options = {"": [run for some in by_options.values() for run in some]}
+        for words, some in sorted(by_options.items()):
+            _check_same_description(name, some)
+            yield f"{name} ({words})" if words else name, some
+
+
+def _built_in_first(name: str) -> tuple[int, str]:
+    known = list(BUILT_IN)
+    return known.index(name) if name in known else len(known), name
+
+
+def _unusual_options(config: RunConfig) -> Values:
+    """Of a user's own task all that were given, since its code, which knows the usual ones, is not run."""
+    options = {name: value for name, value in config.task_options.items() if name != "threads"}
+    if not options or config.task not in BUILT_IN:
+        return options
+    usual = task_options(task_class(config.task))
+    return {name: value for name, value in options.items() if value != usual.get(name)}
+
+
+def _check_same_description(name: str, runs: Sequence[RecordedRun]) -> None:
+    first = runs[0]
+    for run in runs:
+        for what in ("ground_truth_bounds", "reward_areas"):
+            if getattr(run.task, what) != getattr(first.task, what):
+                raise InvalidInputError(
+                    f"{str(first.path)!r} and {str(run.path)!r} cannot be compared: the {what} of their task {name!r} differ."
+                )
+
+
+def _evaluations(name: str, runs: Sequence[RecordedRun], budget: int | None) -> int:
+    """After which the runs are measured."""
+    least = min(runs, key=lambda run: run.evaluations)
+    if budget is not None:
+        if budget > least.evaluations:
+            raise InvalidInputError(
+                f"The budget to compare at is {budget:,} evaluations, but the run in {str(least.path)!r} has {least.evaluations:,};"
+                " give at most that."
+            )
+        return budget
+    budgets = {run.evaluations: f"{run.evaluations:,} ({run.config.algo}, seed {run.config.seed})" for run in reversed(runs)}
+    if len(budgets) > 1:
+        differing = ", ".join(budgets[evaluations] for evaluations in sorted(budgets))
+        raise InvalidInputError(
+            f"The runs on {name} have different budgets: {differing}; compare them after a number of evaluations that all have, with"
+            f" --budget {least.evaluations} or less."
+        )
+    return least.evaluations
+
+
+# By method and parameters
+
+
+@dataclass(frozen=True, eq=False)
+class _Draft:
+    """A group that has no label yet."""
+
+    runs: list[RecordedRun]
+    changes: Values
+    """What is not as the method has it by itself."""
+    override: str
+    """The campaign's name for these changes."""
+
+    def words(self, *, override: bool) -> str:
+        return self.override if override and self.override else in_words(self.changes)
+
+
+def _grouped(runs: Sequence[RecordedRun], *, named: bool) -> tuple[str, list[str], list[RunGroup]]:
+    """What all groups have in common, the areas, and the groups."""
+    alike: dict[str, list[RecordedRun]] = {}
+    for run in runs:
+        options = _unusual_options(run.config)
+        key = repr((run.config.algo, sorted(_resolved(run, run.config.parameters).items()), sorted(options.items())))
+        alike.setdefault(key, []).append(run)
+    drafts = []
+    for some in alike.values():
+        some.sort(key=lambda run: run.config.seed)
+        _check_seeds(some)
+        options = _unusual_options(some[0].config) if named else {}
+        changes = _changes(some[0]) | {f"task.{name}": value for name, value in options.items()}
+        overrides = {_override(run.path) for run in some}
+        drafts.append(_Draft(some, changes, overrides.pop() if len(overrides) == 1 else ""))
+    common = dict(drafts[0].changes)
+    for draft in drafts:
+        common = {name: value for name, value in common.items() if name in draft.changes and draft.changes[name] == value}
+    drafts = [
+        replace(draft, changes={name: value for name, value in draft.changes.items() if name not in common}) for draft in drafts
+    ]
+    areas = [area.name for area in runs[0].task.reward_areas]
+    return in_words(common), areas, list(_labelled(drafts))
+
+
+def _resolved(run: RecordedRun, parameters: Any) -> Values:
+    """All parameters, with what stands for none."""
+    values = asdict(parameters)
+    standing_for_none = {
+        "descriptor_samples": run.task.observation_samples,
+        "genome_bounds": run.task.genome_bounds,
+        "emitters": find_method(run.config.algo).emitters,
+    }
+    return {name: standing_for_none.get(name) if value is None else value for name, value in values.items()}
+
+
+def _changes(run: RecordedRun) -> Values:
+    config = run.config
+    own = _resolved(run, make_parameters(config.preset, find_method(config.algo).parameters, {}))
+    used = _resolved(run, config.parameters)
+    preset = {} if config.preset == "default" else {"preset": config.preset}
+    return preset | {name: value for name, value in used.items() if value != own[name]}
+
+
+def _check_seeds(runs: Sequence[RecordedRun]) -> None:
+    """Runs that are alike in their seed, too, are the same run, and must not count twice."""
+    for one, next_one in pairwise(runs):
+        if one.config.seed == next_one.config.seed:
+            raise InvalidInputError(
+                f"{str(one.path)!r} and {str(next_one.path)!r} are the same run, {one.config.algo} on {one.config.task} with seed"
+                f" {one.config.seed}; leave one of them out."
+            )
+
+
+def _override(folder: Path) -> str:
+    """What the run's campaign calls its changes to the run; nothing outside of a campaign."""
+    table = folder.resolve().parent / TABLE
+    if not table.is_file():
+        return ""
+    rows = csv.DictReader(io.StringIO(read_text(table, "The table of the campaign")))
+    return next((row.get("override") or "" for row in rows if row.get("folder") == folder.resolve().name), "")
+
+
+def _labelled(drafts: Sequence[_Draft]) -> Iterator[RunGroup]:
+    named = len({draft.override for draft in drafts}) > 1
+    algos = [draft.runs[0].config.algo for draft in drafts]
+    short = [_label(algo, draft.words(override=named)) for algo, draft in zip(algos, drafts, strict=True)]
+    labels = [
+        label if short.count(label) == 1 else _label(algo, ", ".join(filter(None, (draft.override, in_words(draft.changes)))))
+        for algo, label, draft in zip(algos, short, drafts, strict=True)
+    ]
+    methods = list(METHODS)
+    for label, algo, draft in sorted(
+        zip(labels, algos, drafts, strict=True), key=lambda named: (methods.index(named[1]), named[0])
+    ):
+        learned = draft.runs[0].config.parameters.descriptor == "learned"
+        yield RunGroup(label=label, algo=algo, number=0, learned=learned, runs=draft.runs)
+
+
+def _label(algo: str, words: str) -> str:
+    return f"{algo} ({words})" if words else algo
+
+
+def in_words(values: Values) -> str:
+    """name=value, as `--set` takes them."""
+    return ", ".join(f"{name}={_word(value)}" for name, value in sorted(values.items()))
+
+
+def _word(value: Any) -> str:
+    if value is None or isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, tuple):
+        return ",".join(_word(item) for item in value)
+    return f"{value:g}" if isinstance(value, float) else str(value)

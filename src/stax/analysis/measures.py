@@ -1,0 +1,354 @@
+"""What is measured of a run: coverage, rewards, what the archives hold, how good the learned space is, where the budget went.
+
+Plain functions of what a run leaves, in memory (`stax.Result`) or in its folder (`RecordedRun`). An evaluation that failed uses
+up budget and counts for nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from stax.errors import InvalidInputError
+from stax.representation.space import DescriptorSpace, used_samples
+from stax.runs.config import RunConfig
+from stax.search.emitter import EmitterRecord
+from stax.search.grid import MOST_DIMENSIONS, Grid
+from stax.search.methods import find_method
+from stax.search.policy_set import ORIGINS, PolicySet
+from stax.search.search import make_space
+from stax.tasks.task import RewardArea, Task
+
+if TYPE_CHECKING:
+    from stax.analysis.recorded import RecordedRun
+    from stax.representation.learned import LearnedSpace
+
+SHARES = (0.5, 0.8, 0.95)
+"""Of the highest reward: when a run reaches them is measured."""
+HIGHEST_REWARD = 1.0
+"""What the paper's tasks pay at the centre of a reward area."""
+MEASURED_COLUMNS = ("reward", "reward_area", "ground_truth", "failed")
+"""Of the ledger, for `measure`."""
+_OTHER_SEED = 10**9
+"""What the seed of a random autoencoder is ahead of the run's."""
+_RECONSTRUCTED_AT_ONCE = 128
+"""Policies whose pictures and reconstructions are in memory at the same time."""
+
+
+class Outcome(Protocol):
+    """What `stax.Result` and `RecordedRun` have in common."""
+
+    @property
+    def config(self) -> RunConfig: ...
+    @property
+    def novelty_archive(self) -> PolicySet: ...
+    @property
+    def reward_archive(self) -> PolicySet: ...
+
+
+# The course of a run
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """A measure over evaluations that changes in steps and never falls."""
+
+    evaluations: NDArray[np.int64]
+    """(n,) rising, the first 0."""
+    values: NDArray[np.float64]
+    """(n,) each holds from when so many evaluations are done until the next."""
+
+    @property
+    def last(self) -> float:
+        return float(self.values[-1])
+
+    def at(self, evaluations: ArrayLike) -> NDArray[np.float64]:
+        """The values when so many evaluations are done."""
+        steps = np.searchsorted(self.evaluations, np.asarray(evaluations), side="right") - 1
+        return np.asarray(self.values[steps])
+
+    def first_reaching(self, value: float) -> int | None:
+        """The number of evaluations after which the value is reached; None if it never is."""
+        step = int(np.searchsorted(self.values, value, side="left"))
+        return int(self.evaluations[step]) if step < len(self.values) else None
+
+
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """The course of one run."""
+
+    evaluations: int
+    coverage: Curve | None
+    """None for a task without a ground-truth descriptor."""
+    max_reward: list[Curve]
+    """One per reward area."""
+
+
+def measure(task: Task, ledger: Mapping[str, NDArray[Any]], *, grid_cells: int) -> Measured:
+    """The course of a run by its ledger, of which `MEASURED_COLUMNS` are needed."""
+    grid = coverage_grid(task, grid_cells)
+    failed = ledger["failed"]
+    return Measured(
+        evaluations=len(failed),
+        coverage=None if grid is None else coverage_curve(ledger["ground_truth"], failed, grid),
+        max_reward=max_reward_curves(ledger["reward"], ledger["reward_area"], failed, len(task.reward_areas)),
+    )
+
+
+def measure_recorded(run: RecordedRun, *, grid_cells: int | None = None) -> Measured:
+    """The course of a finished run by its folder, on a grid of its own or of so many cells along each dimension.
+
+    Ledger and summary must tell the same end, or one of them is damaged.
+    """
+    run.require_finished()
+    own = run.config.parameters.grid_cells
+    measured = measure(run.task, run.ledger(*MEASURED_COLUMNS), grid_cells=grid_cells or own)
+    pairs = [("max_reward", [curve.last for curve in measured.max_reward], run.max_reward)]
+    if measured.coverage is not None and (grid_cells or own) == own:
+        pairs.append(("coverage", [measured.coverage.last], [np.nan if run.coverage is None else run.coverage]))
+    for name, by_ledger, by_summary in pairs:
+        if not np.allclose(by_ledger, by_summary, rtol=0, atol=1e-9):
+            raise InvalidInputError(
+                f"Summary and ledger of {str(run.path)!r} do not belong together: {name} is {by_summary} by the one and"
+                f" {by_ledger} by the other."
+            )
+    return measured
+
+
+def coverage_grid(task: Task, cells: int) -> Grid | None:
+    """What the search counts coverage on; None for a task without a ground-truth descriptor, or one of too many numbers."""
+    bounds = task.ground_truth_bounds
+    return None if bounds is None or len(bounds) > MOST_DIMENSIONS else Grid(bounds, cells)
+
+
+def coverage_curve(ground_truth: NDArray[np.float64], failed: NDArray[np.bool_], grid: Grid) -> Curve:
+    """The share of the grid's cells that a policy has ended in, exactly: it rises with the first visit of each cell."""
+    rows = np.flatnonzero(~failed)
+    first = np.unique(grid.cell(ground_truth[rows]), return_index=True)[1]
+    visits = np.sort(rows[first]) + 1
+    shares = np.arange(len(visits) + 1) / grid.size
+    return Curve(np.concatenate([[0], visits]), shares)
+
+
+def max_reward_curves(
+    reward: NDArray[np.float64], reward_area: NDArray[Any], failed: NDArray[np.bool_], areas: int
+) -> list[Curve]:
+    """The highest reward so far in each area; 0 until the first."""
+    curves = []
+    for area in range(areas):
+        rows = np.flatnonzero((reward_area == area) & ~failed & (reward > 0))
+        highest = np.maximum.accumulate(np.concatenate([[0.0], reward[rows]]))
+        rises = np.flatnonzero(np.diff(highest) > 0)
+        curves.append(Curve(np.concatenate([[0], rows[rises] + 1]), np.concatenate([[0.0], highest[rises + 1]])))
+    return curves
+
+
+def evaluations_to(curve: Curve, shares: Sequence[float] = SHARES, highest: float = HIGHEST_REWARD) -> dict[float, int | None]:
+    """How many evaluations it took to reach these shares of the highest value; None where it was never reached."""
+    return {share: curve.first_reaching(share * highest) for share in shares}
+
+
+# What the archives hold
+
+
+@dataclass(frozen=True, eq=False)
+class ArchiveEnds:
+    """Where the policies of the final archives end in the ground-truth space."""
+
+    exploring: NDArray[np.float64]
+    """(n, d) those of the novelty archive."""
+    rewarded: NDArray[np.float64]
+    """(m, d) those of the reward archive."""
+
+
+def archive_ends(outcome: Outcome) -> ArchiveEnds:
+    """The points of both archives. If there are no emitters, and so no reward archive, rewarding policies are told apart."""
+    novelty, reward = outcome.novelty_archive, outcome.reward_archive
+    if has_emitters(outcome.config):
+        return ArchiveEnds(novelty.ground_truth, reward.ground_truth)
+    rewarding = novelty.reward > 0
+    return ArchiveEnds(novelty.ground_truth[~rewarding], novelty.ground_truth[rewarding])
+
+
+def has_emitters(config: RunConfig) -> bool:
+    given = config.parameters.emitters
+    return find_method(config.algo).emitters if given is None else given
+
+
+def final_policies(outcome: Outcome, most: int | None = None) -> PolicySet:
+    """The policies of both archives, each once; if there are more than `most`, a uniform sample, always the same."""
+    policies = PolicySet.union([outcome.novelty_archive, outcome.reward_archive])
+    if most is None or len(policies) <= most:
+        return policies
+    chosen = np.random.default_rng(0).choice(len(policies), most, replace=False, shuffle=False)
+    return policies.take(np.sort(chosen))
+
+
+# How good the learned space is
+
+
+@dataclass(frozen=True)
+class Similarity:
+    """How alike two descriptions of the same policies are."""
+
+    distance: float | None
+    """The correlation matrix distance of Herdin et al.: 0 for the same structure, at most 1. None if all policies are alike in
+    one of the descriptions."""
+
+    @property
+    def similarity(self) -> float | None:
+        """1 - distance."""
+        return None if self.distance is None else 1 - self.distance
+
+
+def correlation_matrix_distance(first: NDArray[np.float64], second: NDArray[np.float64]) -> float | None:
+    """1 - tr(C1 C2) / (|C1| |C2|), with Frobenius norms and C = X X^T of the centred descriptors X (n, d).
+
+    C is n x n, and is never made: tr(C1 C2) = |X1^T X2|^2, so this costs n d1 d2. None where a norm is 0.
+    """
+    if first.ndim != 2 or second.ndim != 2 or len(first) != len(second):
+        raise InvalidInputError(f"Descriptors of the same policies are needed, not of shapes {first.shape} and {second.shape}.")
+    if not (np.isfinite(first).all() and np.isfinite(second).all()):
+        raise InvalidInputError("Descriptors must be finite to be compared, but some are nan or infinite.")
+    if not len(first):
+        return None
+    (x, x_size), (y, y_size) = _centred(first), _centred(second)
+    if not (x_size and y_size):
+        return None
+    norms = np.linalg.norm(x.T @ x) * np.linalg.norm(y.T @ y)
+    return float(np.clip(1 - np.linalg.norm(x.T @ y) ** 2 / norms, 0, 1))
+
+
+def _centred(descriptors: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
+    """Around 0 and of size 1, and how large they were: 0 if that is nothing but rounding."""
+    largest = float(np.abs(descriptors).max(initial=0.0))
+    scaled = descriptors / (largest or 1.0)
+    centred = scaled - scaled.mean(axis=0)
+    size = float(np.abs(centred).max(initial=0.0))
+    return (centred / size, size * largest) if size > 1e-12 else (centred, 0.0)
+
+
+def descriptor_similarity(policies: PolicySet) -> Similarity:
+    """Of the descriptors that the search compared by, as they were at its end, and the ground truth."""
+    return _similarity(policies.descriptor, policies.ground_truth)
+
+
+def random_similarity(
+    outcome: Outcome, task: Task, policies: PolicySet, *, seed: int | None = None, device: str = "cpu"
+) -> Similarity:
+    """Of descriptors by an autoencoder like the run's that has never been trained, and the ground truth.
+
+    Args:
+        outcome: whose autoencoder is meant.
+        task: draws what the autoencoder sees.
+        policies: those to describe, see `final_policies`.
+        seed: of the autoencoder's weights; one that is not the run's if None.
+        device: where the autoencoder is.
+    """
+    space = random_space(outcome, task, seed=seed, device=device)
+    return _similarity(space.describe(policies.rollouts()), policies.ground_truth)
+
+
+def random_space(outcome: Outcome, task: Task, *, seed: int | None = None, device: str = "cpu") -> DescriptorSpace:
+    """A learned space like the run's, with other random weights, before any training."""
+    config = outcome.config
+    parameters = replace(config.parameters, descriptor="learned")
+    return make_space(task, find_method(config.algo), parameters, config.seed + _OTHER_SEED if seed is None else seed, device)
+
+
+def _similarity(descriptor: NDArray[np.float64], ground_truth: NDArray[np.float64]) -> Similarity:
+    if ground_truth.shape[1] == 0:
+        raise InvalidInputError("The task has no ground-truth descriptor that others could be compared with.")
+    return Similarity(correlation_matrix_distance(descriptor, ground_truth))
+
+
+def reconstruction_error(space: LearnedSpace, task: Task, policies: PolicySet) -> float | None:
+    """The mean squared error of the autoencoder's reconstructions of what was observed of these policies.
+
+    Pictures are in [0, 1], vectors in units of their own, and the mean is over all their numbers. None if there are no policies.
+    """
+    if not len(policies):
+        return None
+    total, numbers = 0.0, 0
+    for error in _squared_errors(space, task, policies):
+        total += float(error.sum())
+        numbers += error.size
+    return total / numbers
+
+
+def _squared_errors(space: LearnedSpace, task: Task, policies: PolicySet) -> Iterator[NDArray[np.float64]]:
+    unit = 255 if task.observation_dtype == "uint8" else 1
+    rollouts = policies.rollouts()
+    for start in range(0, len(policies), _RECONSTRUCTED_AT_ONCE):
+        some = rollouts.take(slice(start, start + _RECONSTRUCTED_AT_ONCE))
+        reconstructed = space.reconstruct(some)
+        seen = task.observe(some)[:, used_samples(task.observation_samples, reconstructed.shape[1])]
+        yield np.square(seen.astype(np.float64) / unit - reconstructed)
+
+
+# Where the budget went
+
+
+@dataclass(frozen=True)
+class Spent:
+    """What of the budget went to policies of one origin."""
+
+    origin: str
+    """One of initial, exploration, bootstrap, emitter."""
+    evaluations: int
+    share: float
+    """Of all evaluations."""
+    failed: int
+    """How many of these evaluations failed."""
+
+
+def budget_by_origin(origin: NDArray[Any], failed: NDArray[np.bool_]) -> list[Spent]:
+    """What the evaluations were for, by those two columns of the ledger."""
+    counts = np.bincount(origin, minlength=len(ORIGINS))
+    failures = np.bincount(origin[failed], minlength=len(ORIGINS))
+    total = max(len(origin), 1)
+    return [Spent(name, int(counts[i]), float(counts[i] / total), int(failures[i])) for i, name in enumerate(ORIGINS)]
+
+
+@dataclass(frozen=True)
+class EmitterOutcome:
+    """What one emitter did."""
+
+    id: int
+    ancestor: int
+    """Id of the policy it was born from."""
+    area: str
+    """Name of that policy's reward area."""
+    born: int
+    """Evaluations the run had done then."""
+    generations: int
+    evaluations: int
+    improvement: float
+    first_reward: float
+    """The ancestor's."""
+    best_reward: float
+    ended_by: str
+    """Why it stopped: no improvement, stagnation, evaluations failed; or "still running" at the end of the run."""
+
+
+def emitter_outcomes(records: Sequence[EmitterRecord], areas: Sequence[RewardArea]) -> list[EmitterOutcome]:
+    """A row per emitter, in the order of their birth."""
+    return [
+        EmitterOutcome(
+            id=record.id,
+            ancestor=record.ancestor,
+            area=areas[record.reward_area].name if 0 <= record.reward_area < len(areas) else "none",
+            born=record.born,
+            generations=record.generations,
+            evaluations=record.evaluations,
+            improvement=record.improvement,
+            first_reward=record.first_reward,
+            best_reward=record.best_reward,
+            ended_by=record.ended_by or "still running",
+        )
+        for record in sorted(records, key=lambda record: record.id)
+    ]

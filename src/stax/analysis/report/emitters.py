@@ -1,0 +1,143 @@
+"""What became of the emitters: a row for each, and a plot of all."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+
+from stax.analysis.measures import EmitterOutcome, emitter_outcomes, has_emitters
+from stax.analysis.report.figure import Figure, axis, evaluations_axis, figure
+from stax.analysis.report.wording import Missing, counted, numbers, plot_words
+from stax.errors import InvalidInputError
+from stax.runs.result import Result
+
+MOST_EMITTERS = 1500
+"""That are listed and drawn: those that spent the most evaluations."""
+_COLORS = {"no improvement": "#8a919c", "stagnation": "#1f62bf", "still running": "#28965a", "evaluations failed": "#d62828"}
+_OTHER_COLOR = "#8c50aa"
+
+
+@dataclass(frozen=True)
+class EmitterRow:
+    """One emitter, and when it was last seen."""
+
+    outcome: EmitterOutcome
+    last: int
+    """Evaluations the run had done when this one did its last."""
+
+
+@dataclass(frozen=True, eq=False)
+class EmitterHistories:
+    """All emitters that are shown."""
+
+    rows: list[EmitterRow]
+    figure: Figure
+    about: str
+
+
+def emitter_histories(result: Result) -> EmitterHistories | Missing:
+    if not has_emitters(result.config):
+        return Missing(f"{result.algo} has no emitters.")
+    if not result.emitters:
+        rewarded = bool((result.ledger["reward"] > 0).any())
+        return Missing("No emitter was made: " + ("the budget ended before." if rewarded else "no policy was rewarded."))
+    _check(result)
+    outcomes = emitter_outcomes(result.emitters, result.task.reward_areas)
+    last = _last_seen(result)
+    rows = [EmitterRow(outcome, last.get(outcome.id, outcome.born)) for outcome in outcomes]
+    about = _about(rows)
+    if len(rows) > MOST_EMITTERS:
+        longest = sorted(rows, key=lambda row: (-row.outcome.evaluations, row.outcome.id))[:MOST_EMITTERS]
+        rows = sorted(longest, key=lambda row: row.outcome.id)
+        about += f" Shown are the {MOST_EMITTERS:,} that spent the most evaluations."
+    return EmitterHistories(rows, emitter_figure(rows, result.evaluations), about)
+
+
+def _check(result: Result) -> None:
+    for record in result.emitters:
+        for entry in fields(record):
+            value = getattr(record, entry.name)
+            if entry.name != "ended_by" and not (isinstance(value, (int, float)) and math.isfinite(value)):
+                raise InvalidInputError(f"The list of emitters is damaged: {entry.name} of emitter {record.id} is {value!r}.")
+
+
+def _last_seen(result: Result) -> dict[int, int]:
+    """By emitter: the number of evaluations when its last was done."""
+    emitter = result.ledger["emitter"]
+    ids, first_from_the_end = np.unique(emitter[::-1], return_index=True)
+    last = len(emitter) - first_from_the_end
+    return {int(number): int(end) for number, end in zip(ids, last, strict=True) if number >= 0}
+
+
+def _about(rows: Sequence[EmitterRow]) -> str:
+    reasons: dict[str, int] = {}
+    for row in rows:
+        reasons[row.outcome.ended_by] = reasons.get(row.outcome.ended_by, 0) + 1
+    words = ", ".join(f"{count:,} {_reason_words(reason)}" for reason, count in reasons.items())
+    return f"{counted(len(rows), 'emitter', 'emitters')}: {words}."
+
+
+def _reason_words(reason: str) -> str:
+    return reason if reason == "still running" else f"ended by {reason}"
+
+
+def emitter_figure(rows: Sequence[EmitterRow], evaluations: int) -> Figure:
+    """A line per emitter from its birth and first reward to its last evaluation and best reward, coloured by why it ended."""
+    traces = []
+    for reason in dict.fromkeys(row.outcome.ended_by for row in rows):
+        some = [row for row in rows if row.outcome.ended_by == reason]
+        color = _COLORS.get(reason, _OTHER_COLOR)
+        lines: tuple[list[Any], list[Any]] = ([], [])
+        for row in some:
+            lines[0].extend((row.outcome.born, row.last, None))
+            lines[1].extend((*numbers([row.outcome.first_reward, row.outcome.best_reward]), None))
+        name = plot_words(_reason_words(reason))
+        traces.append(
+            {
+                "type": "scatter",
+                "mode": "lines",
+                "name": name,
+                "legendgroup": name,
+                "showlegend": False,
+                "x": lines[0],
+                "y": lines[1],
+                "line": {"color": color, "width": 1.5},
+                "opacity": 0.6,
+                "hoverinfo": "skip",
+            }
+        )
+        traces.append(
+            {
+                "type": "scatter",
+                "mode": "markers",
+                "name": name,
+                "legendgroup": name,
+                "x": [row.last for row in some],
+                "y": numbers([row.outcome.best_reward for row in some]),
+                "text": [_hover(row) for row in some],
+                "marker": {"color": color, "size": 7},
+                "hovertemplate": "%{text}<extra></extra>",
+            }
+        )
+    layout = {
+        "xaxis": evaluations_axis(evaluations),
+        "yaxis": axis("reward, from first to best", rangemode="tozero"),
+        "hovermode": "closest",
+    }
+    return figure(traces, layout)
+
+
+def _hover(row: EmitterRow) -> str:
+    emitter = row.outcome
+    lines = [
+        f"emitter {emitter.id}, {plot_words(emitter.area)}",
+        f"born after {emitter.born:,} evaluations from policy {emitter.ancestor}",
+        f"{counted(emitter.evaluations, 'evaluation', 'evaluations')}, the last after {row.last:,}",
+        f"reward {emitter.first_reward:.3f} to {emitter.best_reward:.3f}",
+        plot_words(_reason_words(emitter.ended_by)),
+    ]
+    return "<br>".join(lines)

@@ -1,0 +1,200 @@
+"""What a page says in words and numbers: what was run, how it went, what was found."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+import numpy as np
+
+from stax.analysis.measures import HIGHEST_REWARD, SHARES, Measured, budget_by_origin, evaluations_to, has_emitters
+from stax.analysis.picture import AREA_COLORS
+from stax.analysis.report.wording import counted, duration, percent, value_words
+from stax.errors import InvalidInputError
+from stax.runs.config import RunConfig, RunSettings, settings_allowed
+from stax.runs.result import Result
+from stax.search.methods import find_method
+from stax.search.parameters import allowed, make_parameters
+
+_ORIGINS = {
+    "initial": "the first population, drawn at random",
+    "exploration": "offspring of the population",
+    "bootstrap": "the first generations of new emitters",
+    "emitter": "emitters that were kept, climbing the reward",
+}
+
+
+@dataclass(frozen=True)
+class Fact:
+    """A name and what stands beside it."""
+
+    key: str
+    name: str
+    value: str
+    about: str = ""
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of a whole."""
+
+    name: str
+    amount: str
+    share: float
+    about: str = ""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A parameter's value, and the value it has if nobody changes it."""
+
+    name: str
+    value: str
+    otherwise: str
+    about: str
+
+    @property
+    def changed(self) -> bool:
+        return self.value != self.otherwise
+
+
+@dataclass(frozen=True)
+class AreaFacts:
+    """What was found of one reward area."""
+
+    name: str
+    color: str
+    best: float
+    rewarded: int
+    """Evaluations that ended in it."""
+    reached: list[int | None]
+    """Evaluations until `SHARES` of the highest reward."""
+
+
+def area_color(number: int) -> str:
+    return AREA_COLORS[number % len(AREA_COLORS)]
+
+
+# What was run
+
+
+def run_facts(config: RunConfig) -> list[Fact]:
+    """The choices that make the run, beside its parameters."""
+    return [
+        Fact("task", "task", config.task),
+        Fact("algo", "method", config.algo, find_method(config.algo).about),
+        Fact("preset", "preset", config.preset),
+        Fact("seed", "seed", str(config.seed)),
+        Fact("budget", "budget", counted(config.budget, "evaluation", "evaluations")),
+        Fact("workers", "workers", f"{config.workers:,}", "" if config.backend == "local" else f"on {config.backend}"),
+    ]
+
+
+def settings(config: RunConfig) -> list[Setting]:
+    """Every parameter of the search, the run and the task; what the preset and the method make of it is what it is otherwise."""
+    usual = asdict(make_parameters(config.preset, find_method(config.algo).parameters, {}))
+    known = {**allowed(), **settings_allowed()}
+    used = {**asdict(config.parameters), **asdict(config.settings)}
+    usual |= {entry.name: entry.default for entry in fields(RunSettings)}
+    found = [Setting(name, value_words(value), value_words(usual[name]), known[name].about) for name, value in used.items()]
+    options = [Setting(f"task.{name}", value_words(value), "", "the task's own") for name, value in config.task_options.items()]
+    return options + found
+
+
+def machine_facts(table: Mapping[str, Any]) -> list[Fact]:
+    """Versions and machine, as `config.toml` has them."""
+    found = []
+    for key, name in (("made_with", "versions"), ("machine", "machine")):
+        known = table.get(key)
+        words = [f"{part} {value_words(value)}" for part, value in known.items()] if isinstance(known, dict) else []
+        found.append(Fact(key, name, ", ".join(words) or "not known"))
+    return found
+
+
+# How it went
+
+
+def time_parts(seconds: Mapping[str, float]) -> list[Part]:
+    """Where the time went."""
+    if "total" not in seconds or not all(math.isfinite(spent) and spent >= 0 for spent in seconds.values()):
+        raise InvalidInputError(f"The summary is damaged: seconds are {dict(seconds)!r}.")
+    parts = {activity: spent for activity, spent in seconds.items() if activity != "total"}
+    total = max(seconds["total"], sum(parts.values()))
+    parts["start and the rest"] = total - sum(parts.values())
+    return [Part(activity, duration(spent), spent / total if total else 0.0) for activity, spent in parts.items()]
+
+
+def budget_parts(result: Result) -> list[Part]:
+    """Where the budget went."""
+    found = []
+    for spent in budget_by_origin(result.ledger["origin"], result.ledger["failed"]):
+        failed = f"; {spent.failed:,} failed" if spent.failed else ""
+        found.append(Part(spent.origin, f"{spent.evaluations:,}", spent.share, _ORIGINS[spent.origin] + failed))
+    return found
+
+
+# What was found
+
+
+def headline(result: Result) -> list[Fact]:
+    """The numbers to look at first."""
+    novelty = "elites of the grid" if find_method(result.algo).elites else "of diverse behaviour"
+    if result.coverage is None:
+        coverage = Fact("coverage", "coverage", "–", "the task has no ground truth to count it on")
+    else:
+        cells = f"of a grid of {result.parameters.grid_cells} cells along each dimension"
+        coverage = Fact("coverage", "coverage", percent(result.coverage), cells)
+    return [
+        Fact("evaluations", "evaluations", f"{result.evaluations:,}", f"of a budget of {result.budget:,}"),
+        coverage,
+        Fact("novelty_archive_size", "novelty archive", f"{len(result.novelty_archive):,}", f"policies, {novelty}"),
+        _reward_archive(result),
+        _trainings(result),
+        _failures(result.failures),
+    ]
+
+
+def _reward_archive(result: Result) -> Fact:
+    key, name = "reward_archive_size", "reward archive"
+    if not has_emitters(result.config):
+        return Fact(key, name, "–", f"{result.algo} keeps none: it has no emitters")
+    about = f"policies, by {counted(len(result.emitters), 'emitter', 'emitters')}"
+    return Fact(key, name, f"{len(result.reward_archive):,}", about)
+
+
+def _trainings(result: Result) -> Fact:
+    key, name = "training_episodes", "trainings"
+    if not result.space.learned:
+        return Fact(key, name, "–", f"{result.algo} learns nothing")
+    return Fact(key, name, f"{result.training_episodes:,}", "of the autoencoder")
+
+
+def _failures(failures: Mapping[str, int]) -> Fact:
+    reasons = "; ".join(f"{count:,} x {why}" for why, count in failures.items())
+    return Fact("failed", "failed evaluations", f"{sum(failures.values()):,}", reasons or "all could be evaluated")
+
+
+def area_facts(result: Result, measured: Measured) -> list[AreaFacts]:
+    """A row per reward area."""
+    reward, area = result.ledger["reward"], result.ledger["reward_area"]
+    return [
+        AreaFacts(
+            name=known.name,
+            color=area_color(number),
+            best=best,
+            rewarded=int(np.count_nonzero((area == number) & (reward > 0))),
+            reached=list(evaluations_to(curve, SHARES, max(HIGHEST_REWARD, best)).values()),
+        )
+        for number, (known, best, curve) in enumerate(
+            zip(result.task.reward_areas, result.max_reward, measured.max_reward, strict=True)
+        )
+    ]
+
+
+def highest_words(best: Sequence[float]) -> str:
+    """What the shares of `SHARES` are of."""
+    if max(best, default=0.0) <= HIGHEST_REWARD:
+        return f"of a reward of {HIGHEST_REWARD:g}"
+    return f"of a reward of {HIGHEST_REWARD:g}, or of an area's best where that is more"

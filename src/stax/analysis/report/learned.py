@@ -1,0 +1,175 @@
+"""The learned behaviour space: what the autoencoder makes of what it sees, how its errors fell, how near it is to the truth."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stax.analysis.film_files import png_bytes
+from stax.analysis.measures import descriptor_similarity, final_policies, random_similarity
+from stax.analysis.picture import NOVELTY_COLOR, REWARD_COLOR
+from stax.analysis.report.archives import data_uri
+from stax.analysis.report.figure import INK, Figure, axis, evaluations_axis, figure
+from stax.analysis.report.wording import Missing, attempt, numbers
+from stax.errors import InvalidInputError
+from stax.representation.learned import LearnedSpace
+from stax.runs.described_task import DescribedTask
+from stax.runs.result import Result
+from stax.search.policy_set import PolicySet
+
+PICTURES, VECTORS = 8, 3
+"""Observations that are shown."""
+MOST_COMPARED = 500
+"""Policies of the archives whose descriptors are compared with the ground truth."""
+
+
+@dataclass(frozen=True)
+class Reconstruction:
+    """What was seen of a policy at its end and what became of it, as pictures."""
+
+    id: int
+    seen: str
+    made: str
+
+
+@dataclass(frozen=True)
+class Nearness:
+    """How similar descriptors are to the ground truth, 0 to 1; None where all policies are alike."""
+
+    trained: float | None
+    random: float | None
+    policies: int
+
+
+@dataclass(frozen=True, eq=False)
+class LearnedFacts:
+    """The part of the page about the learned space."""
+
+    errors: Figure | Missing
+    pictures: list[Reconstruction] | Missing
+    vectors: Figure | None
+    """Instead of pictures, if the task's observations are vectors."""
+    nearness: Nearness | Missing
+
+
+def learned_facts(result: Result, why_described: str) -> LearnedFacts | Missing:
+    """Of a method that learns.
+
+    Args:
+        why_described: why the run's task draws nothing, if it is only described.
+    """
+    if not result.space.learned:
+        space = "the true states" if result.parameters.descriptor == "states" else "the task's ground truth"
+        return Missing(f"{result.algo} compares behaviours by {space} and has no autoencoder.")
+    described = Missing(why_described) if isinstance(result.task, DescribedTask) else None
+    shown = final_policies(result)
+    pictures: list[Reconstruction] | Missing = described or Missing("The archives are empty.")
+    vectors = None
+    if described is None and len(shown):
+        picture = len(result.task.observation_shape) == 3
+        count = min(PICTURES if picture else VECTORS, len(shown))
+        some = shown.take(np.unique(np.linspace(0, len(shown) - 1, count).round().astype(np.int64)))
+        made = attempt(lambda: _reconstructions(result, some) if picture else _vectors(result, some), "Drawing observations")
+        if isinstance(made, dict):
+            vectors = made
+        else:
+            pictures = made
+    nearness = described or attempt(lambda: _nearness(result), "Describing policies anew")
+    return LearnedFacts(_errors(result), pictures, vectors, nearness)
+
+
+# Reconstructions
+
+
+def _seen_and_made(result: Result, policies: PolicySet) -> tuple[NDArray[Any], NDArray[Any]]:
+    """The last observation of each policy, and its reconstruction."""
+    rollouts = policies.rollouts()
+    seen = np.asarray(result.task.observe(rollouts))[:, -1]
+    return seen, cast(LearnedSpace, result.space).reconstruct(rollouts)[:, -1]
+
+
+def _reconstructions(result: Result, policies: PolicySet) -> list[Reconstruction]:
+    seen, made = _seen_and_made(result, policies)
+    if seen.shape[-1] not in (1, 3):
+        raise InvalidInputError(f"Observations of {seen.shape[-1]} channels are no pictures that could be shown.")
+    return [
+        Reconstruction(number, _picture(before), _picture(np.round(255 * np.clip(after, 0, 1)).astype(np.uint8)))
+        for number, before, after in zip(policies.id.tolist(), seen, made, strict=True)
+    ]
+
+
+def _picture(pixels: NDArray[np.uint8]) -> str:
+    return data_uri(png_bytes(np.ascontiguousarray(np.broadcast_to(pixels, (*pixels.shape[:2], 3)))), "image/png")
+
+
+def _vectors(result: Result, policies: PolicySet) -> Figure:
+    """The numbers seen and those made of them, one after the other; a colour per policy."""
+    seen, made = _seen_and_made(result, policies)
+    traces = []
+    colors = (NOVELTY_COLOR, REWARD_COLOR, "#28965a")
+    for row, number in enumerate(policies.id.tolist()):
+        for name, values, dash in (("observed", seen[row], "solid"), ("reconstructed", made[row], "dot")):
+            traces.append(
+                {
+                    "type": "scatter",
+                    "mode": "lines+markers",
+                    "name": f"policy {number}, {name}",
+                    "x": list(range(len(values))),
+                    "y": numbers(values),
+                    "line": {"color": colors[row % len(colors)], "dash": dash, "width": 1.5},
+                    "marker": {"size": 5},
+                }
+            )
+    layout = {"xaxis": axis("number of the observation", dtick=1 if seen.shape[1] <= 20 else None), "yaxis": axis("value")}
+    return figure(traces, layout)
+
+
+# Errors
+
+
+def _errors(result: Result) -> Figure | Missing:
+    """A point per training, as the metrics have it at the end of its chunk."""
+    rows = []
+    trained = 0
+    for row in result.metrics:
+        episodes = row.get("training_episodes")
+        if isinstance(episodes, int) and episodes > trained:
+            trained = episodes
+            rows.append(row)
+    if not rows:
+        return Missing("The autoencoder was never trained.")
+    traces = []
+    for name, color in (("validation_error", NOVELTY_COLOR), ("training_error", INK)):
+        values = [row[name] if isinstance(row.get(name), (int, float)) else float("nan") for row in rows]
+        traces.append(
+            {
+                "type": "scatter",
+                "mode": "lines+markers",
+                "name": name.replace("_", " "),
+                "x": [row["evaluations"] for row in rows],
+                "y": numbers(np.array(values, np.float64), 4),
+                "text": [f"training {row['training_episodes']}" for row in rows],
+                "line": {"color": color, "width": 2, "dash": "solid" if name == "validation_error" else "dot"},
+                "marker": {"size": 6},
+                "hovertemplate": "%{text}, after %{x:,d} evaluations: %{y:.4g}<extra>%{fullData.name}</extra>",
+            }
+        )
+    layout = {"xaxis": evaluations_axis(result.evaluations), "yaxis": axis("mean squared error", rangemode="tozero")}
+    return figure(traces, layout)
+
+
+# The ground truth
+
+
+def _nearness(result: Result) -> Nearness | Missing:
+    if result.task.ground_truth_bounds is None:
+        return Missing("The task has no ground truth that the learned space could be compared with.")
+    policies = final_policies(result, MOST_COMPARED)
+    if not len(policies):
+        return Missing("The archives are empty.")
+    trained = descriptor_similarity(policies).similarity
+    random = random_similarity(result, result.task, policies).similarity
+    return Nearness(trained, random, len(policies))

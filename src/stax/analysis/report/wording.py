@@ -1,0 +1,81 @@
+"""How the page says numbers, and how it says that something is not there."""
+
+from __future__ import annotations
+
+import html
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stax.errors import InvalidInputError, in_one_line
+
+Content = TypeVar("Content")
+_LONGEST_NAME = 40
+"""Letters of a name in a plot."""
+
+
+@dataclass(frozen=True)
+class Missing:
+    """Why a part of the page has nothing to show, as a sentence."""
+
+    why: str
+    surprising: bool = False
+    """Whether somebody's code failed, rather than there being nothing."""
+
+
+def attempt(make: Callable[[], Content], what: str) -> Content | Missing:
+    """What `make` makes with the help of the task's code, which may be a user's own and raise anything."""
+    try:
+        return make()
+    except InvalidInputError as error:
+        return Missing(str(error))
+    except Exception as error:
+        return Missing(f"{what} failed: {in_one_line(error)}.", surprising=True)
+
+
+def duration(seconds: float) -> str:
+    """As 45 s, 2 min 5 s or 3 h 12 min."""
+    if seconds < 9.95:
+        return f"{seconds:.1f} s"
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    return f"{whole // 60} min {whole % 60} s" if whole < 3600 else f"{whole // 3600} h {whole % 3600 // 60} min"
+
+
+def percent(share: float) -> str:
+    return f"{100 * share:.1f} %"
+
+
+def counted(count: int, one: str, many: str) -> str:
+    """So many of them, in words."""
+    return f"{count:,} {one if count == 1 else many}"
+
+
+def value_words(value: Any) -> str:
+    """The value of a parameter as one would write it."""
+    if value is None:
+        return "none"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, (list, tuple)):
+        return ", ".join(value_words(item) for item in value)
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def numbers(values: NDArray[Any] | Iterable[float], digits: int = 5) -> list[float | int | None]:
+    """Numbers for JSON, which knows neither nan nor infinity, with so many digits as one can see."""
+    array = np.asarray(values)
+    if array.dtype.kind in "iub":
+        return [int(value) for value in array]
+    return [float(f"{value:.{digits}g}") if math.isfinite(value) else None for value in array.tolist()]
+
+
+def plot_words(name: str) -> str:
+    """Somebody's words as Plotly shall show them: as they are. It would take tags for formatting and for links."""
+    short = name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 1]}…"
+    return html.escape(short, quote=False)

@@ -1,0 +1,223 @@
+"""Runs compared over their seeds: how they spread, whether they differ, and by how much.
+
+Nothing here needs many seeds or values that differ; with too few to tell anything, that is said in words.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from stax.analysis.measures import Curve
+from stax.errors import InvalidInputError
+
+SIGNIFICANCE = 0.05
+CONFIDENCE = 0.95
+_MOST_SPLITS = 5000
+"""Ways to split values into two samples that are all tried if some values are equal; 7 and 7 seeds have 3432."""
+_EFFECTS = ((0.56, "negligible"), (0.64, "small"), (0.71, "medium"))
+"""Vargha and Delaney's words for what lies below; all above is large."""
+_RESAMPLES = 9999
+
+
+# One sample
+
+
+@dataclass(frozen=True)
+class Spread:
+    """How the values of several runs lie."""
+
+    count: int
+    median: float
+    lowest: float
+    highest: float
+    tenth: float
+    """The 10th percentile."""
+    ninetieth: float
+    """The 90th percentile."""
+
+
+def spread(values: Sequence[float]) -> Spread:
+    """Of at least one value; infinity, for what was never reached, is larger than all others."""
+    ordered = np.sort(_sample(values))
+    return Spread(
+        count=len(ordered),
+        median=_quantile(ordered, 0.5),
+        lowest=float(ordered[0]),
+        highest=float(ordered[-1]),
+        tenth=_quantile(ordered, 0.1),
+        ninetieth=_quantile(ordered, 0.9),
+    )
+
+
+def _sample(values: ArrayLike) -> NDArray[np.float64]:
+    sample = np.asarray(values, np.float64)
+    if sample.ndim != 1 or not len(sample):
+        raise InvalidInputError(f"At least one value is needed, in one row, not an array of shape {sample.shape}.")
+    if np.isnan(sample).any():
+        raise InvalidInputError("Values must be numbers, but one is nan.")
+    return sample
+
+
+def _quantile(ordered: NDArray[np.float64], share: float) -> float:
+    """As NumPy's, by linear interpolation, but infinite between a number and infinity instead of nan."""
+    place = share * (len(ordered) - 1)
+    low, high = float(ordered[math.floor(place)]), float(ordered[math.ceil(place)])
+    if low == high or not math.isfinite(high):
+        return high
+    return low + (high - low) * (place - math.floor(place))
+
+
+def median_interval(values: Sequence[float], *, confidence: float = CONFIDENCE, seed: int = 0) -> tuple[float, float] | None:
+    """A confidence interval of the median, by bootstrap (percentiles); None of a single value, or if some are infinite."""
+    from scipy.stats import bootstrap
+
+    sample = _sample(values)
+    if len(sample) < 2 or not np.isfinite(sample).all():
+        return None
+    if (sample == sample[0]).all():
+        return float(sample[0]), float(sample[0])
+    interval = bootstrap(
+        (sample,),
+        np.median,
+        confidence_level=confidence,
+        n_resamples=_RESAMPLES,
+        method="percentile",
+        rng=np.random.default_rng(seed),
+    ).confidence_interval
+    return float(interval.low), float(interval.high)
+
+
+# Two samples
+
+
+def mann_whitney_p(first: Sequence[float], second: Sequence[float]) -> float:
+    """The two-sided p of the Mann-Whitney U test that one tends to be larger than the other.
+
+    Exact for small samples, with equal values too: the usual approximation then gives p that the data cannot have.
+    """
+    from scipy.stats import PermutationMethod, mannwhitneyu
+
+    one, other = _sample(first), _sample(second)
+    both = np.concatenate([one, other])
+    distinct = len(np.unique(both))
+    if distinct == 1:
+        return 1.0
+    exact = distinct < len(both) and math.comb(len(both), len(one)) <= _MOST_SPLITS
+    method = PermutationMethod(n_resamples=_MOST_SPLITS) if exact else "auto"
+    return min(float(mannwhitneyu(one, other, alternative="two-sided", method=method).pvalue), 1.0)
+
+
+def smallest_p(first: int, second: int) -> float:
+    """The smallest p that the exact test can give for samples of these sizes: when all of one are above all of the other."""
+    return min(1.0, 2 / math.comb(first + second, first))
+
+
+def superiority(first: Sequence[float], second: Sequence[float]) -> float:
+    """Vargha and Delaney's A: how often a value of the first is above one of the second, equal ones counting half."""
+    one, other = _sample(first), np.sort(_sample(second))
+    below, not_above = np.searchsorted(other, one, side="left"), np.searchsorted(other, one, side="right")
+    return float((below + not_above).sum() / (2 * len(one) * len(other)))
+
+
+def effect_size(superiority: float) -> str:
+    """negligible, small, medium or large, whichever side is ahead."""
+    away = max(superiority, 1 - superiority)
+    return next((word for below, word in _EFFECTS if away < below), "large")
+
+
+# A family of comparisons
+
+
+def holm(p: Sequence[float]) -> list[float]:
+    """The p of a family of tests, corrected after Holm and Bonferroni so that they can be read one by one."""
+    if len(p) < 2:
+        return list(p)
+    from statsmodels.stats.multitest import multipletests
+
+    return [float(corrected) for corrected in multipletests(list(p), method="holm")[1]]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One sample against another, as a member of a family of such comparisons."""
+
+    p: float | None
+    """Uncorrected, two-sided; None with too few seeds to tell anything."""
+    p_holm: float | None
+    """Corrected for the family."""
+    smallest_p_holm: float
+    """What the corrected p could be at best, with samples of these sizes and a family of comparisons all as clear."""
+    superiority: float
+    """A: how often the sample's values are above the other's."""
+    effect: str
+    """negligible, small, medium or large."""
+    seeds: tuple[int, int]
+
+    @property
+    def significant(self) -> bool:
+        return self.p_holm is not None and self.p_holm <= SIGNIFICANCE
+
+    def verdict(self, above: str = "higher", below: str = "lower") -> str:
+        """In words."""
+        if self.p_holm is None:
+            return f"too few seeds ({self.seeds[0]} and {self.seeds[1]}; p at best {self.smallest_p_holm:.2g})"
+        if not self.significant:
+            return "not significant"
+        return f"{above if self.superiority > 0.5 else below}, {self.effect} effect"
+
+
+def compare_with(reference: Sequence[float], samples: Mapping[str, Sequence[float]]) -> dict[str, Comparison]:
+    """Each sample against the reference: one family of comparisons.
+
+    There is no p where even the clearest difference between so few seeds would not be significant after the correction, unless
+    it is: beside comparisons with more seeds, p may be corrected by less.
+    """
+    p = [mann_whitney_p(sample, reference) for sample in samples.values()]
+    compared = {}
+    for (name, sample), one, corrected in zip(samples.items(), p, holm(p), strict=True):
+        ahead = superiority(sample, reference)
+        best = min(len(samples) * smallest_p(len(sample), len(reference)), 1.0)
+        enough = min(best, corrected) <= SIGNIFICANCE
+        compared[name] = Comparison(
+            p=one if enough else None,
+            p_holm=corrected if enough else None,
+            smallest_p_holm=best,
+            superiority=ahead,
+            effect=effect_size(ahead),
+            seeds=(len(sample), len(reference)),
+        )
+    return compared
+
+
+# Many curves
+
+
+def evaluation_grid(evaluations: int, points: int = 200) -> NDArray[np.int64]:
+    """Numbers of evaluations from 0 to the last, evenly spread, at which curves are looked at."""
+    return np.unique(np.linspace(0, evaluations, points + 1).round().astype(np.int64))
+
+
+def aligned(curves: Sequence[Curve], evaluations: NDArray[np.int64]) -> NDArray[np.float64]:
+    """(curves, evaluations): the values of each when so many evaluations are done. They hold until the next step."""
+    return np.stack([curve.at(evaluations) for curve in curves])
+
+
+@dataclass(frozen=True, eq=False)
+class Band:
+    """Median and percentiles of several runs over their evaluations."""
+
+    evaluations: NDArray[np.int64]
+    median: NDArray[np.float64]
+    tenth: NDArray[np.float64]
+    ninetieth: NDArray[np.float64]
+
+
+def band(curves: Sequence[Curve], evaluations: NDArray[np.int64]) -> Band:
+    """The median of the curves, and the 10th and 90th percentile."""
+    tenth, median, ninetieth = np.percentile(aligned(curves, evaluations), (10, 50, 90), axis=0)
+    return Band(evaluations, median, tenth, ninetieth)

@@ -1,0 +1,125 @@
+"""How plots of many runs look: one colour a method everywhere, dashed lines for methods that are given the ground truth."""
+
+from __future__ import annotations
+
+import colorsys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+from matplotlib.axes import Axes
+from matplotlib.colors import to_rgb
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter
+
+from stax.runs.files import whole
+
+METHOD_COLORS = {
+    "stax": "#CC79A7",
+    "stax-single": "#332288",
+    "stax-alt-multi": "#DDCC77",
+    "stax-alt-single": "#661100",
+    "stax-nt": "#56B4E9",
+    "stax-reset": "#000000",
+    "taxons": "#E69F00",
+    "serene": "#D55E00",
+    "ns": "#0072B2",
+    "map-elites": "#009E73",
+    "moo-nr": "#555555",
+}
+"""After Okabe and Ito, and Tol: people who see red and green alike can tell all lines of one kind (solid, dashed) apart."""
+INK, PALE = "#33363d", "#e4e6ea"
+MARKERS = ("", "o", "s", "^", "D", "v", "P", "X")
+"""Of the lines of one method that differ in their parameters."""
+FORMATS = ("png", "pdf")
+LINE_WIDTH = 2.0
+_SHADES = (0.0, -0.3, 0.45, -0.55, 0.65)
+"""How much darker (below 0) or lighter than its method's colour the n-th set of parameters of a method is."""
+
+
+def method_color(algo: str, number: int = 0) -> tuple[float, float, float]:
+    """The colour of a method; of several sets of parameters, each has a shade of its own."""
+    red, green, blue = to_rgb(METHOD_COLORS.get(algo, INK))
+    change = _SHADES[number % len(_SHADES)]
+    hue, light, saturation = colorsys.rgb_to_hls(red, green, blue)
+    light = light * (1 + change) if change < 0 else light + (1 - light) * change
+    return colorsys.hls_to_rgb(hue, light, saturation) if change else (red, green, blue)
+
+
+def line_style(*, learned: bool) -> Any:
+    """Solid for a learned behaviour space, dashed for the ground truth, as in the paper."""
+    return "-" if learned else (0, (5, 2))
+
+
+def tidy(axes: Axes, *, evaluations: bool = True) -> None:
+    """Axes as all our plots have them.
+
+    Args:
+        evaluations: whether the horizontal axis counts evaluations.
+    """
+    axes.grid(color=PALE, linewidth=0.8)
+    axes.set_axisbelow(True)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.spines[["left", "bottom"]].set_color(INK)
+    axes.tick_params(colors=INK, labelsize=9.5)
+    axes.title.set(color=INK, size=12)
+    axes.xaxis.label.set(color=INK, size=10.5)
+    axes.yaxis.label.set(color=INK, size=10.5)
+    if evaluations:
+        axes.xaxis.set_major_formatter(FuncFormatter(short_number))
+        axes.set_xlabel("evaluations")
+
+
+def short_number(value: float, _: Any = None) -> str:
+    """Thousands and millions by their letters, so that they have room side by side."""
+    for size, letter in ((1e6, "M"), (1e3, "k")):
+        if abs(value) >= size:
+            return f"{value / size:g}{letter}"
+    return f"{value:g}"
+
+
+def band_opacity(groups: int) -> float:
+    """Of the band around one of so many lines: those of many would hide each other."""
+    return min(0.2, 0.4 / max(groups, 1))
+
+
+def method_order(label: str) -> tuple[int, str]:
+    """Sorts labels, which begin with a method's name, as methods are sorted everywhere."""
+    names = list(METHOD_COLORS)
+    algo = label.partition(" (")[0]
+    return names.index(algo) if algo in names else len(names), label
+
+
+def legend_below(figure: Figure, axes: Sequence[Axes], columns: int = 6) -> None:
+    """One legend for all axes, each name once, in the order of the methods."""
+    found: dict[str, Any] = {}
+    for one in axes:
+        handles, names = one.get_legend_handles_labels()
+        found |= {name: handle for name, handle in zip(names, handles, strict=True) if name not in found}
+    entries = {name: found[name] for name in sorted(found, key=method_order)}
+    if entries:
+        figure.legend(
+            list(entries.values()),
+            list(entries),
+            loc="outside lower center",
+            ncols=min(columns, len(entries)),
+            frameon=False,
+            fontsize=10,
+            labelcolor=INK,
+            handlelength=2.6,
+        )
+
+
+def save_figure(figure: Figure, path: Path) -> list[Path]:
+    """Writes a figure as PNG and as PDF, beside each other under this name; the same figure gives the same bytes."""
+    written = []
+    for kind in FORMATS:
+        target = path.with_name(f"{path.name}.{kind}")
+        # Letters as letters, so that they can be searched and edited; no date, so that nothing changes but the data.
+        with mpl.rc_context({"pdf.fonttype": 42}), whole(target) as unfinished:
+            figure.savefig(unfinished, format=kind, dpi=150, metadata={"CreationDate": None} if kind == "pdf" else None)
+        # Found once: the other format has the same.
+        figure.set_layout_engine("none")
+        written.append(target)
+    return written

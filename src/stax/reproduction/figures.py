@@ -1,0 +1,148 @@
+"""The paper's figures of coverage, rewards and archives, from our runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from stax.analysis.comparison_plots import draw_course, draw_ends
+from stax.analysis.measures import archive_ends
+from stax.analysis.style import INK, legend_below, tidy
+from stax.reproduction.plan import ABLATIONS, BASELINES, PAPER_BUDGET, PAPER_SEEDS, REGIMES, TASKS
+from stax.reproduction.results import PaperRuns, name_of, title
+
+EXPLORING, REWARDED = "#3B6FB6", "#E8820C"
+"""As in the paper: blue for the novelty archive, orange for the reward archive."""
+
+
+def coverage_figures(runs: PaperRuns) -> dict[str, Figure]:
+    """Final coverage, a panel per task."""
+    figure = Figure(figsize=(11.4, 3.9), layout="constrained")
+    for axes, task in zip(_row(figure, len(TASKS)), TASKS, strict=True):
+        keys = [key for key in (*BASELINES, "stax-ef") if runs.has(task, key)]
+        for place, key in enumerate(keys):
+            draw_ends(axes, place, runs.group(task, key), runs.coverage(task, key))
+        _name_places(axes, [name_of(key) for key in keys])
+        axes.set(title=title(task), ylabel="coverage in %")
+    _caption(figure, runs, "Final coverage; lines: medians and extremes")
+    return {"fig-coverage": figure}
+
+
+def reward_figures(runs: PaperRuns) -> dict[str, Figure]:
+    """For each task the median highest reward per area over the budget, and below it the end."""
+    figures = {}
+    for task in TASKS:
+        areas = runs.areas(task)
+        figure = Figure(figsize=(3.9 * len(areas), 6.6), layout="constrained")
+        grid = figure.add_gridspec(2, len(areas))
+        panels = []
+        for number, area in enumerate(areas):
+            above, below = figure.add_subplot(grid[0, number]), figure.add_subplot(grid[1, number])
+            for place, key in enumerate(BASELINES):
+                group = runs.group(task, key)
+                draw_course(above, group, group.max_reward(number), evaluations=runs.budget, groups=len(BASELINES))
+                draw_ends(below, place, group, runs.reward(task, key, number))
+            for axes in (above, below):
+                axes.set_ylim(-0.03, 1.05)
+                axes.set_ylabel("highest reward" if number == 0 else "")
+            above.set(title=f"{title(task)}: area {number + 1} ({area})", xlim=(0, runs.budget))
+            tidy(above)
+            _name_places(below, [name_of(key) for key in BASELINES])
+            panels.append(above)
+        legend_below(figure, panels)
+        _caption(figure, runs, "Median highest reward per area over the budget (band: 10th to 90th percentile), and at the end")
+        figures[f"fig-reward-{task}"] = figure
+    return figures
+
+
+def archive_figures(runs: PaperRuns) -> dict[str, Figure]:
+    """Where the policies of the final archives end, for the run of each method that covered the most."""
+    figure = Figure(figsize=(2.35 * len(TASKS) + 0.9, 2.3 * len(BASELINES) + 0.9), layout="constrained")
+    grid = figure.add_gridspec(len(BASELINES), len(TASKS))
+    panels = []
+    for row, key in enumerate(BASELINES):
+        for column, task in enumerate(TASKS):
+            run = runs.best(task, key)
+            axes = figure.add_subplot(grid[row, column])
+            ends = archive_ends(run)
+            size = 2.5 if len(ends.exploring) > 500 else 5.0
+            for points, color, name in ((ends.exploring, EXPLORING, "novelty"), (ends.rewarded, REWARDED, "reward")):
+                axes.scatter(points[:, 0], points[:, 1], s=size, color=color, linewidths=0, label=f"{name} archive")
+            bounds = run.task.ground_truth_bounds or ((0.0, 1.0), (0.0, 1.0))
+            axes.set(xlim=bounds[0], ylim=bounds[1], aspect="equal", xticks=[], yticks=[])
+            if task == "hard-maze":
+                # The maze is looked at from above, with its rows counted downwards.
+                axes.invert_yaxis()
+            axes.spines[:].set_color(INK)
+            axes.set_title(title(task) if row == 0 else "", color=INK, size=12)
+            axes.set_ylabel(name_of(key) if column == 0 else "", color=INK, size=11)
+            panels.append(axes)
+    legend_below(figure, panels)
+    _caption(figure, runs, "Ends of the archived policies in the ground-truth space, of the runs that covered the most")
+    return {"fig-archives": figure}
+
+
+def ablation_figures(runs: PaperRuns) -> dict[str, Figure]:
+    return _courses(runs, "fig-ablation", ABLATIONS)
+
+
+def training_figures(runs: PaperRuns) -> dict[str, Figure]:
+    return _courses(runs, "fig-training", REGIMES)
+
+
+def _courses(runs: PaperRuns, name: str, keys: Sequence[str]) -> dict[str, Figure]:
+    """Median coverage, and median highest reward per area, over the budget."""
+    coverage = Figure(figsize=(11.4, 3.9), layout="constrained")
+    panels = _row(coverage, len(TASKS))
+    for axes, task in zip(panels, TASKS, strict=True):
+        for key in keys:
+            group = runs.group(task, key)
+            draw_course(axes, group, group.coverage(), evaluations=runs.budget, groups=len(keys), unit=100)
+        axes.set(title=title(task), ylabel="coverage in %", xlim=(0, runs.budget))
+        axes.set_ylim(bottom=0)
+        tidy(axes)
+    legend_below(coverage, panels)
+    _caption(coverage, runs, "Median coverage over the budget; band: 10th to 90th percentile")
+
+    columns = max(len(runs.areas(task)) for task in TASKS)
+    reward = Figure(figsize=(3.8 * columns, 2.7 * len(TASKS) + 0.7), layout="constrained")
+    grid = reward.add_gridspec(len(TASKS), columns)
+    panels = []
+    for row, task in enumerate(TASKS):
+        for number, area in enumerate(runs.areas(task)):
+            axes = reward.add_subplot(grid[row, number])
+            for key in keys:
+                group = runs.group(task, key)
+                draw_course(axes, group, group.max_reward(number), evaluations=runs.budget, groups=len(keys))
+            axes.set(title=f"{title(task)}: area {number + 1} ({area})", xlim=(0, runs.budget), ylim=(-0.03, 1.05))
+            axes.set_ylabel("highest reward" if number == 0 else "")
+            tidy(axes)
+            panels.append(axes)
+    legend_below(reward, panels)
+    _caption(reward, runs, "Median highest reward per area over the budget; band: 10th to 90th percentile")
+    return {f"{name}-coverage": coverage, f"{name}-reward": reward}
+
+
+def _row(figure: Figure, count: int) -> list[Axes]:
+    grid = figure.add_gridspec(1, count)
+    return [figure.add_subplot(grid[0, number]) for number in range(count)]
+
+
+def _name_places(axes: Axes, names: Sequence[str]) -> None:
+    tidy(axes, evaluations=False)
+    axes.set_xticks(range(len(names)), names, rotation=40, ha="right", rotation_mode="anchor")
+    axes.grid(visible=False, axis="x")
+    axes.set_xlim(-0.6, len(names) - 0.4)
+
+
+def _caption(figure: Figure, runs: PaperRuns, about: str) -> None:
+    """What is shown, and what was run: a quick look must not be taken for the paper's experiment."""
+    figure.suptitle(f"{about}\n{caption(runs)}", color=INK, size=9.5)
+
+
+def caption(runs: PaperRuns) -> str:
+    same = runs.budget == PAPER_BUDGET and runs.seeds == PAPER_SEEDS
+    instead = "" if same else f" (the paper: {PAPER_BUDGET:,} and {PAPER_SEEDS})"
+    return f"{'QUICK LOOK: ' if runs.quick else ''}{runs.words}{instead}"

@@ -1,0 +1,116 @@
+"""What each figure of the paper needs: methods and tasks, as a campaign that can be stopped and taken up again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from stax.errors import InvalidInputError
+from stax.runs.campaign import Campaign, CampaignRun
+from stax.runs.config import make_config
+from stax.runs.folder import RunFolder
+from stax.search.parameters import no_such
+
+PAPER_BUDGET, PAPER_SEEDS = 500_000, 15
+QUICK_BUDGET, QUICK_SEEDS = 2_000, 2
+TASKS = {"curling": "Curling", "hard-maze": "HardMaze", "redundant-arm": "Redundant Arm"}
+"""In the paper's order, with its names."""
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A method as the paper has it."""
+
+    key: str
+    """In the names of folders."""
+    name: str
+    """In the paper."""
+    algo: str
+    parameters: dict[str, Any] = field(default_factory=dict)
+    tasks: tuple[str, ...] = tuple(TASKS)
+    learned: bool = True
+
+
+VARIANTS = {
+    variant.key: variant
+    for variant in (
+        Variant("ns", "NS", "ns", learned=False),
+        Variant("map-elites", "ME", "map-elites", learned=False),
+        Variant("moo-nr", "MOO-NR", "moo-nr", learned=False),
+        Variant("serene", "SERENE", "serene", learned=False),
+        Variant("taxons", "TAXONS", "taxons"),
+        Variant("stax", "STAX", "stax"),
+        Variant("stax-ef", "STAX_ef", "stax", {"task.view": "end-effector"}, ("redundant-arm",)),
+        Variant("stax-single", "STAX_single", "stax-single"),
+        Variant("stax-alt-multi", "STAX-ALT_multi", "stax-alt-multi"),
+        Variant("stax-alt-single", "STAX-ALT_single", "stax-alt-single"),
+        Variant("stax-nt", "STAX-NT", "stax-nt"),
+        Variant("stax-reset", "STAX_reset", "stax-reset"),
+    )
+}
+BASELINES = ("ns", "map-elites", "moo-nr", "serene", "taxons", "stax")
+ABLATIONS = ("stax", "stax-single", "stax-alt-multi", "stax-alt-single")
+REGIMES = ("stax", "stax-nt", "stax-reset")
+
+
+@dataclass(frozen=True)
+class Item:
+    """Something of the paper that can be made again."""
+
+    name: str
+    about: str
+    variants: tuple[str, ...]
+    tasks: tuple[str, ...] = tuple(TASKS)
+
+
+ITEMS = {
+    item.name: item
+    for item in (
+        Item("fig-coverage", "final coverage of STAX and the baselines", (*BASELINES, "stax-ef")),
+        Item("fig-reward", "highest reward per area, over the budget and at its end", BASELINES),
+        Item("fig-archives", "where the policies of the final archives end", BASELINES),
+        Item("fig-ablation", "coverage and reward of the ablations of STAX", ABLATIONS),
+        Item("fig-training", "coverage and reward by how the autoencoder is trained", REGIMES),
+        Item("fig-reconstruction", "what the autoencoder sees and reconstructs", ("stax",), ("redundant-arm",)),
+        Item("fig-similarity", "how alike learned and ground-truth descriptors are", ("stax",)),
+        Item("fig-split", "a reward area in the ground-truth and in the learned space", ("stax",)),
+        Item("claims", "every sentence of the paper's Section 5 that can be tested", tuple(VARIANTS)),
+    )
+}
+ALL = "all"
+
+
+def chosen_items(name: str) -> list[Item]:
+    """The item of this name; all of them for `all`."""
+    if name == ALL:
+        return list(ITEMS.values())
+    if name not in ITEMS:
+        raise InvalidInputError(no_such("item", name, [*ITEMS, ALL]))
+    return [ITEMS[name]]
+
+
+def plan(
+    items: Sequence[Item], *, out: Path, budget: int, seeds: int, preset: str, processes: int | None, workers: int
+) -> Campaign:
+    """The runs that these items need, in folders that do not depend on which items were asked for."""
+    runs = []
+    for seed in range(seeds):
+        for task, variant in needed(items):
+            given = {"task": task, "algo": variant.algo, "seed": seed, "budget": budget, "preset": preset, "workers": workers}
+            folder = RunFolder(out / "runs" / run_name(task, variant.key, seed))
+            runs.append(CampaignRun(folder, make_config(given, variant.parameters), "ef" if variant.key == "stax-ef" else ""))
+    return Campaign(out=out / "runs", runs=runs, processes=processes, workers=workers)
+
+
+def needed(items: Sequence[Item]) -> Iterator[tuple[str, Variant]]:
+    """Every task and method that any of the items needs, once."""
+    for task in TASKS:
+        for variant in VARIANTS.values():
+            if task in variant.tasks and any(task in item.tasks and variant.key in item.variants for item in items):
+                yield task, variant
+
+
+def run_name(task: str, key: str, seed: int) -> str:
+    return f"{task}-{key}-{seed}"

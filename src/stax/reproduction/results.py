@@ -1,0 +1,122 @@
+"""The finished runs of a reproduction, measured."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from stax.analysis.comparison import MeasuredGroup
+from stax.analysis.grouping import RunGroup
+from stax.analysis.measures import Curve, measure_recorded
+from stax.analysis.recorded import RecordedRun
+from stax.reproduction.plan import TASKS, VARIANTS, Item, needed, run_name
+
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, eq=False)
+class PaperRuns:
+    """Runs by task and method, each with its course."""
+
+    budget: int
+    seeds: int
+    preset: str
+    quick: bool
+    groups: dict[tuple[str, str], MeasuredGroup]
+
+    def group(self, task: str, key: str) -> MeasuredGroup:
+        return self.groups[task, key]
+
+    def has(self, task: str, *keys: str) -> bool:
+        return all((task, key) in self.groups for key in keys)
+
+    def coverage(self, task: str, key: str) -> list[float]:
+        """At the end, by seed, in percent."""
+        return [100 * curve.last for curve in self.group(task, key).coverage()]
+
+    def coverage_at(self, task: str, key: str, share: float) -> list[float]:
+        """After this share of the budget."""
+        return [100 * float(curve.at(int(share * self.budget))) for curve in self.group(task, key).coverage()]
+
+    def reward(self, task: str, key: str, area: int) -> list[float]:
+        """The highest at the end, by seed."""
+        return [curve.last for curve in self.group(task, key).max_reward(area)]
+
+    def mean_reward(self, task: str, key: str) -> list[float]:
+        """The highest per area at the end, the mean over areas, by seed."""
+        return _mean_over(self.rewards(task, key))
+
+    def rewards(self, task: str, key: str) -> list[list[float]]:
+        """By area, then by seed."""
+        return [self.reward(task, key, area) for area in range(len(self.areas(task)))]
+
+    def evaluations_to(self, task: str, key: str, area: int, reward: float) -> list[float]:
+        """How many evaluations until the reward was reached, infinite if never, by seed."""
+        reached = [curve.first_reaching(reward) for curve in self.group(task, key).max_reward(area)]
+        return [float("inf") if evaluations is None else float(evaluations) for evaluations in reached]
+
+    def mean_reward_over_time(self, task: str, key: str) -> list[float]:
+        """The highest reward averaged over areas and over the whole budget, by seed: high for those that are high early."""
+        by_area = [
+            [_mean_of_course(curve, self.budget) for curve in self.group(task, key).max_reward(area)]
+            for area in range(len(self.areas(task)))
+        ]
+        return _mean_over(by_area)
+
+    def areas(self, task: str) -> list[str]:
+        group = next(group for (of_task, _), group in self.groups.items() if of_task == task)
+        return [area.name for area in group.group.runs[0].task.reward_areas]
+
+    def best(self, task: str, key: str) -> RecordedRun:
+        """The run with the highest coverage."""
+        group = self.group(task, key)
+        number = max(range(len(group.measured)), key=lambda run: group.coverage()[run].last)
+        return group.group.runs[number]
+
+    @cached_property
+    def words(self) -> str:
+        """What was run, for captions."""
+        seeds = f"{self.seeds} {'seed' if self.seeds == 1 else 'seeds'}"
+        return f"{self.budget:,} evaluations, {seeds}, preset {self.preset}"
+
+
+def _mean_over(by_area: Sequence[Sequence[float]]) -> list[float]:
+    return [sum(rewards) / len(rewards) for rewards in zip(*by_area, strict=True)]
+
+
+def _mean_of_course(curve: Curve, budget: int) -> float:
+    ends = [*curve.evaluations[1:].tolist(), budget]
+    spans = [min(end, budget) - min(start, budget) for start, end in zip(curve.evaluations.tolist(), ends, strict=True)]
+    return float(sum(value * span for value, span in zip(curve.values.tolist(), spans, strict=True)) / budget)
+
+
+def measure_runs(
+    items: Sequence[Item], *, out: Path, budget: int, seeds: int, preset: str, quick: bool, progress: Progress | None = None
+) -> PaperRuns:
+    """Reads what the items need; every run must be finished."""
+    wanted = list(needed(items))
+    groups: dict[tuple[str, str], MeasuredGroup] = {}
+    done = 0
+    for task, variant in wanted:
+        runs, measured = [], []
+        for seed in range(seeds):
+            run = RecordedRun(out / "runs" / run_name(task, variant.key, seed))
+            runs.append(run)
+            measured.append(measure_recorded(run))
+            done += 1
+            if progress:
+                progress(done, len(wanted) * seeds)
+        number = 1 if variant.key == "stax-ef" else 0
+        group = RunGroup(label=variant.name, algo=variant.algo, number=number, learned=variant.learned, runs=runs)
+        groups[task, variant.key] = MeasuredGroup(group, measured)
+    return PaperRuns(budget, seeds, preset, quick, groups)
+
+
+def title(task: str) -> str:
+    return TASKS[task]
+
+
+def name_of(key: str) -> str:
+    return VARIANTS[key].name

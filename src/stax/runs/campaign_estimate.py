@@ -1,0 +1,86 @@
+"""How long runs of a campaign will take, from those of the same kind that are done, or from a short trial."""
+
+from __future__ import annotations
+
+import heapq
+import math
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from stax.runs.campaign import CampaignRun
+from stax.runs.config import RunConfig
+from stax.runs.cores import sharing_cores
+from stax.search.search import Search, make_search
+from stax.tasks import make_task
+
+TRIAL_SECONDS = 2.0
+_TRIAL_IMAGES = 2000
+"""Observations that are trained with in a trial at most."""
+_TELLING_SHARE = 0.05
+Kind = tuple[str, str, str]
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """How long a run takes from its beginning to its end."""
+
+    seconds: float
+    at_least: bool = False
+    """Whether there is something that could not be estimated."""
+
+
+def seconds_by_kind(runs: Iterable[CampaignRun], statuses: Sequence[str] = ("finished",)) -> dict[Kind, float]:
+    """What a run of each kind takes, as far as runs of these statuses tell; one that has only begun tells nothing."""
+    spent: dict[Kind, tuple[float, int]] = {}
+    budgets: dict[Kind, int] = {}
+    for run in runs:
+        if run.status in statuses and run.evaluations >= _TELLING_SHARE * run.config.budget:
+            seconds, evaluations = spent.get(run.kind, (0.0, 0))
+            spent[run.kind] = seconds + run.seconds, evaluations + run.evaluations
+            budgets[run.kind] = run.config.budget
+    return {kind: budgets[kind] * seconds / evaluations for kind, (seconds, evaluations) in spent.items()}
+
+
+def seconds_together(seconds: Iterable[float], room: int) -> float:
+    """How long runs take that are done so many at a time, in this order, each when the first of them has room."""
+    free = [0.0] * room
+    for taken in seconds:
+        heapq.heapreplace(free, free[0] + taken)
+    return max(free)
+
+
+def try_out(config: RunConfig) -> Estimate:
+    """Searches for a couple of seconds, in this process and without any file, and concludes from that."""
+    task = make_task(config.task, **config.task_options)
+    parameters = vars(config.parameters)
+    images = config.parameters.max_images_per_episode
+    bounded = {**parameters, "max_images_per_episode": min(images or _TRIAL_IMAGES, _TRIAL_IMAGES)}
+    with sharing_cores(task, workers=config.workers, learns=config.parameters.descriptor == "learned"):
+        search = make_search(
+            config.algo, task, budget=config.budget, seed=config.seed, preset=config.preset, device=config.device, **bounded
+        )
+        # The first batch, and the first training, may have something compiled or loaded.
+        search.tell(task.evaluate(search.ask()))
+        before = search.evaluations
+        began = time.perf_counter()
+        while not search.done and (
+            time.perf_counter() < began + TRIAL_SECONDS or (search.trains and not search.training_episodes)
+        ):
+            search.tell(task.evaluate(search.ask()))
+        taken = time.perf_counter() - began
+    training = search.stopwatch.seconds["training"]
+    each = max(taken - training, 0.0) / max(search.evaluations - before, 1)
+    episodes = _training_episodes(search, config.budget)
+    seconds = config.budget * each + episodes * training / max(search.training_episodes, 1)
+    return Estimate(seconds, at_least=search.trains and (images is None or images > _TRIAL_IMAGES))
+
+
+def _training_episodes(search: Search, budget: int) -> float:
+    """Algorithm 1 waits a chunk of exploration longer after each; with emitters, about half of the chunks are exploration."""
+    if not search.trains:
+        return 0.0
+    generation = search.parameters.population_size * search.parameters.offspring_per_parent
+    chunk = generation * math.ceil(search.parameters.chunk_size / generation)
+    chunks = budget / chunk / (2 if search.emitters_made else 1)
+    return math.sqrt(2 * chunks)
