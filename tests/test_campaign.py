@@ -22,7 +22,7 @@ import numpy as np
 import pytest
 
 import stax
-from stax.cli.campaign_display import Course
+from stax.cli.campaign_display import Course, PlainDisplay
 from stax.cli.campaign_live import LiveDisplay
 from stax.cli.main import main
 from stax.errors import InvalidInputError
@@ -261,7 +261,7 @@ def test_a_killed_run_has_failed_and_is_resumed_the_next_time(here, hold, capsys
     hold.unlink()
     output, errors = process.communicate(timeout=60)
     assert (process.returncode, output) == (1, "runs/c\n")
-    reason = "Its process was ended by SIGKILL."
+    reason = "Its process was ended by SIGKILL (memory may have run out)."
     assert f"stax: {killed.name} failed: {reason}" in errors
     assert errors.splitlines()[-3:] == [
         "stax: 1 run of 2 failed:",
@@ -275,7 +275,9 @@ def test_a_killed_run_has_failed_and_is_resumed_the_next_time(here, hold, capsys
     assert main(["campaign", str(file), "--skip-failed"]) == 1
     assert f"  {killed.name}: {reason}" in capsys.readouterr().err
     assert main(["campaign", str(file), "--dry-run"]) == 0
-    assert re.search(rf"{killed.name} +resume from \d+ of 100 evaluations; failed before: {reason}", capsys.readouterr().out)
+    assert re.search(
+        rf"{killed.name} +resume from \d+ of 100 evaluations; failed before: {re.escape(reason)}", capsys.readouterr().out
+    )
     assert main(["campaign", str(file)]) == 0
     assert set(statuses(out).values()) == {"finished"}
     assert "error" not in summary(killed)
@@ -326,6 +328,8 @@ parameters.task.batches = 3
     assert re.search(rf"{at_once} +left alone; failed before: .*{re.escape(reason)}", listed)
     assert listed.splitlines()[-1] == "3 runs in here: 0 to do, 1 finished"
     (here / "broken").unlink()
+    # How a run is done may change on the way.
+    file.write_text(file.read_text().replace("checkpoint_seconds = 0", "checkpoint_seconds = 60"))
     assert main(["campaign", str(file)]) == 0
     assert set(statuses(here / "here").values()) == {"finished"}
     assert_same(here / "here" / later, task="campaign_tasks:BrokenTask", algo="ns", budget=100, **{"task.batches": 3})
@@ -562,7 +566,7 @@ def test_a_second_request_ends_everything_at_once(here, hold):
     assert_same(folder, algo="ns", budget=1000)
 
 
-def test_lines_now_and_then_and_the_time_left(here, capsys):
+def test_how_far_it_has_come_and_the_time_left(here, monkeypatch, capsys):
     file = write(here / "c.toml", 'tasks = ["redundant-arm"]\nalgos = ["ns"]\nseeds = 4\nbudget = 1000\nprocesses = 2\n')
     campaign = read_campaign(file)
     done, running, waiting, also_waiting = campaign.runs
@@ -570,11 +574,18 @@ def test_lines_now_and_then_and_the_time_left(here, capsys):
     course = Course(campaign, 2, set())
     assert course.all_seconds_left() is None
     done.status, done.evaluations, done.seconds = "finished", 1000, 20.0
-    running.status, running.evaluations = "running", 500
+    running.status, running.evaluations, running.seconds = "running", 500, 10.0
     assert seconds_by_kind(campaign.runs) == {done.kind: 20.0}
     assert course.all_seconds_left() == pytest.approx(30.0), "half of one, then one after another beside it"
     assert course.in_words() == "1 of 4 done, 1 running, 2 waiting"
     assert course.share == pytest.approx(0.375)
+    display = PlainDisplay(course)
+    course.begin(running)
+    display("turn", None)
+    assert capsys.readouterr().err == "stax: campaign in runs/c: 4 runs, 1 of them done before, 2 at a time\n"
+    monkeypatch.setattr("stax.cli.campaign_display._BETWEEN_LINES", 0.0)
+    display("turn", None)
+    assert capsys.readouterr().err == "stax: 1 of 4 done, 1 running, 2 waiting; 0:00 gone, 0:30 left\n"
     waiting.status, also_waiting.status = "failed", "elsewhere"
     course.ended.add(waiting)
     assert course.in_words() == "1 of 4 done, 1 running, 1 failed, 1 elsewhere"

@@ -251,6 +251,21 @@ def test_neither_training_nor_descriptors_depend_on_the_number_of_threads(name):
             np.testing.assert_array_equal(one, other)
 
 
+def test_training_on_vectors_does_not_depend_on_the_number_of_threads():
+    """Tried again and again, since a product done by more threads than it should be differs only now and then."""
+    before, outcomes = torch.get_num_threads(), set()
+    try:
+        for threads in (1, 2) * 8:
+            torch.set_num_threads(threads)
+            space = learned(Vectors(), samples=1, max_epochs=2)
+            for count in (48, 57, 76, 84):
+                space.train(rollouts_of(Vectors(), count))
+            outcomes.add(space.describe(rollouts_of(Vectors(), 9)).tobytes())
+    finally:
+        torch.set_num_threads(before)
+    assert len(outcomes) == 1
+
+
 def normalised(shape, center, scale, pictures):
     """A network whose mean and scale are those of the pictures, and that looks at all of them."""
     with torch.random.fork_rng(devices=[]):

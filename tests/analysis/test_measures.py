@@ -166,7 +166,7 @@ def test_a_summary_of_another_run(runs, tmp_path):
     folder = shutil.copytree(runs / "ns-0", tmp_path / "run")
     summary = json.loads((folder / "summary.json").read_text())
     (folder / "summary.json").write_text(json.dumps(summary | {"coverage": 0.5}))
-    with pytest.raises(InvalidInputError, match="^Summary and ledger of .* do not belong together: coverage is"):
+    with pytest.raises(InvalidInputError, match=r"^Summary and ledger of .* do not belong together: coverage is"):
         measure_recorded(RecordedRun(folder))
     assert measure_recorded(RecordedRun(folder), grid_cells=7)
 
@@ -187,7 +187,7 @@ def test_ends_without_a_reward_archive_are_told_apart_by_reward():
     rewarding = some.reward > 0
     assert 0 < rewarding.sum() < 200
     config = SimpleNamespace(algo="ns", parameters=SimpleNamespace(emitters=None))
-    ends = archive_ends(SimpleNamespace(config=config, novelty_archive=some, reward_archive=some.take([])))
+    ends = archive_ends(SimpleNamespace(config=config, novelty_archive=some, reward_archive=some.take(slice(0, 0))))
     np.testing.assert_array_equal(ends.exploring, some.ground_truth[~rewarding])
     np.testing.assert_array_equal(ends.rewarded, some.ground_truth[rewarding])
     config.parameters.emitters = True
@@ -303,7 +303,7 @@ def test_reconstruction_error_is_the_mean_over_all_numbers(runs, tasks, monkeypa
 
     seen = some.snapshots[:, 1].astype(np.float64)  # one of two: the last
     assert reconstruction_error(Blank(), SquareTask(), some) == pytest.approx(np.mean((seen - 0.25) ** 2))
-    assert reconstruction_error(Blank(), SquareTask(), some.take([])) is None
+    assert reconstruction_error(Blank(), SquareTask(), some.take(slice(0, 0))) is None
 
     result = stax.load(runs / "stax-nt-0")
     few = final_policies(result, most=10)

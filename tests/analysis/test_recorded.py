@@ -61,7 +61,7 @@ def test_only_the_columns_asked_for_are_read(folder):
     assert list(run.ledger("reward", "ground_truth")) == ["reward", "ground_truth"]
     with pytest.raises(InvalidInputError, match="is damaged: it has the columns reward"):
         run.ledger("reward", "parent")
-    with pytest.raises(InvalidInputError, match="^There is no column of the ledger 'rewards'; did you mean 'reward'?"):
+    with pytest.raises(InvalidInputError, match=r"^There is no column of the ledger 'rewards'; did you mean 'reward'\?"):
         run.ledger("rewards")
 
 

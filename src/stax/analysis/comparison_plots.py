@@ -22,6 +22,7 @@ from stax.analysis.style import (
     line_style,
     method_color,
     tidy,
+    wrapped,
 )
 
 _MOST_COLUMNS = 3
@@ -82,15 +83,18 @@ def _is_reward(finding: Finding) -> bool:
 def final_coverage_figure(tasks: Sequence[TaskComparison]) -> Figure:
     """The coverage of every run at the end, with medians and extremes, a panel per task."""
     most = max(len(task.groups) for task in tasks)
-    figure, panels = _panels(len(tasks), 3.4, wide=max(3.6, 0.62 * most + 1.2))
+    figure, panels = _panels(len(tasks), 3.8, wide=float(np.clip(0.62 * most + 1.2, 3.6, 5.4)))
     for axes, task in zip(panels, tasks, strict=True):
         findings = next(family for family in task.families if family[0].measure == COVERAGE)
         for place, (group, finding) in enumerate(zip(task.groups, findings, strict=True)):
             draw_ends(axes, place, group, [100 * value for value in finding.values])
-        labels = [group.label.replace(" (", "\n(") for group in task.groups]
+        labels = [wrapped(group.label, 30) for group in task.groups]
         axes.set(title=task.runs.task, ylabel="coverage in %", xlim=(-0.6, len(labels) - 0.4))
         tidy(axes, evaluations=False)
-        axes.set_xticks(range(len(labels)), labels, rotation=40, ha="right", rotation_mode="anchor")
+        if any("\n" in label for label in labels):
+            axes.set_xticks(range(len(labels)), labels, rotation=90)
+        else:
+            axes.set_xticks(range(len(labels)), labels, rotation=40, ha="right", rotation_mode="anchor")
         axes.grid(visible=False, axis="x")
     return figure
 
@@ -146,10 +150,12 @@ def draw_ends(axes: Axes, place: float, group: MeasuredGroup, values: Sequence[f
             body.set(facecolor=color, edgecolor=color, alpha=0.28, zorder=1)
     # Side by side by their number, not at random, so that the same runs give the same picture.
     beside = np.linspace(-0.12, 0.12, len(values)) if len(values) > 1 else np.zeros(1)
-    axes.plot(place + beside, values, "o", color=color, markersize=4, alpha=0.85, markeredgewidth=0, zorder=3)
+    axes.plot(place + beside, values, "o", color=color, markersize=4, alpha=0.85, markeredgewidth=0, zorder=4)
+    if len(values) == 1:
+        return
     axes.hlines([min(values), max(values)], place - 0.13, place + 0.13, color=color, linewidth=1.2, zorder=2)
     axes.vlines(place, min(values), max(values), color=color, linewidth=1.2, zorder=2)
-    axes.hlines(float(np.median(values)), place - 0.28, place + 0.28, color=INK, linewidth=2, zorder=4)
+    axes.hlines(float(np.median(values)), place - 0.28, place + 0.28, color=INK, linewidth=2, zorder=3)
 
 
 def _color(group: MeasuredGroup) -> tuple[float, float, float]:

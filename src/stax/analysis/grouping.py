@@ -193,7 +193,8 @@ def _grouped(runs: Sequence[RecordedRun], *, named: bool) -> tuple[str, list[str
         some.sort(key=lambda run: run.config.seed)
         _check_seeds(some)
         options = _unusual_options(some[0].config) if named else {}
-        changes = _changes(some[0]) | {f"task.{name}": value for name, value in options.items()}
+        # The same parameters may have been come by with several presets.
+        changes = min((_changes(run) for run in some), key=len) | {f"task.{name}": value for name, value in options.items()}
         overrides = {_override(run.path) for run in some}
         drafts.append(_Draft(some, changes, overrides.pop() if len(overrides) == 1 else ""))
     common = dict(drafts[0].changes)

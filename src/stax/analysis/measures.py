@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -107,16 +108,23 @@ def measure_recorded(run: RecordedRun, *, grid_cells: int | None = None) -> Meas
     run.require_finished()
     own = run.config.parameters.grid_cells
     measured = measure(run.task, run.ledger(*MEASURED_COLUMNS), grid_cells=grid_cells or own)
-    pairs = [("max_reward", [curve.last for curve in measured.max_reward], run.max_reward)]
-    if measured.coverage is not None and (grid_cells or own) == own:
-        pairs.append(("coverage", [measured.coverage.last], [np.nan if run.coverage is None else run.coverage]))
+    # The summary's coverage is that of the run's own grid.
+    comparable = measured if (grid_cells or own) == own else replace(measured, coverage=None)
+    check_ends(comparable, run.coverage, run.max_reward, run.path)
+    return measured
+
+
+def check_ends(measured: Measured, coverage: float | None, max_reward: Sequence[float], where: Path) -> None:
+    """Refuses a run in whose folder the ledger tells another end than the summary, of which the numbers given are."""
+    pairs = [("max_reward", [curve.last for curve in measured.max_reward], list(max_reward))]
+    if measured.coverage is not None:
+        pairs.append(("coverage", [measured.coverage.last], [np.nan if coverage is None else coverage]))
     for name, by_ledger, by_summary in pairs:
-        if not np.allclose(by_ledger, by_summary, rtol=0, atol=1e-9):
+        if len(by_ledger) != len(by_summary) or not np.allclose(by_ledger, by_summary, rtol=0, atol=1e-9):
             raise InvalidInputError(
-                f"Summary and ledger of {str(run.path)!r} do not belong together: {name} is {by_summary} by the one and"
+                f"Summary and ledger of {str(where)!r} do not belong together: {name} is {by_summary} by the one and"
                 f" {by_ledger} by the other."
             )
-    return measured
 
 
 def coverage_grid(task: Task, cells: int) -> Grid | None:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stax.errors import InvalidInputError
-from stax.runs.config import RunConfig, read_toml
+from stax.runs.config import read_toml
 from stax.runs.described_task import DescribedTask
 from stax.runs.files import read_arrays
 from stax.runs.folder import RunFolder, is_leftover
@@ -33,8 +33,6 @@ class RecordedRun:
         self.config, description = self._folder.read_config()
         self.task = DescribedTask(description)
         """What can be known of it; it evaluates and draws nothing."""
-
-    config: RunConfig
 
     def __str__(self) -> str:
         return f"{self.config.algo} on {self.config.task} with seed {self.config.seed} in {str(self.path)!r}"

@@ -208,6 +208,11 @@ def check_target(path: Path) -> None:
         from stax.analysis.film_files import check_mp4
 
         check_mp4()
+    check_file(path)
+
+
+def check_file(path: Path) -> None:
+    """One sentence if no file can be written there."""
     if path.is_dir():
         raise InvalidInputError(f"The file {str(path)!r} cannot be written: it is a folder.")
     if any(parent.exists() and not parent.is_dir() for parent in path.parents):

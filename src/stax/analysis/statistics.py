@@ -107,6 +107,10 @@ def mann_whitney_p(first: Sequence[float], second: Sequence[float]) -> float:
     distinct = len(np.unique(both))
     if distinct == 1:
         return 1.0
+    if min(len(one), len(other)) == 1:
+        # SciPy does not permute a single value; each of all values could have been it.
+        value = one[0] if len(one) == 1 else other[0]
+        return min(2 * float(min(np.mean(both <= value), np.mean(both >= value))), 1.0)
     exact = distinct < len(both) and math.comb(len(both), len(one)) <= _MOST_SPLITS
     method = PermutationMethod(n_resamples=_MOST_SPLITS) if exact else "auto"
     return min(float(mannwhitneyu(one, other, alternative="two-sided", method=method).pvalue), 1.0)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import colorsys
+import math
+import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -11,7 +13,7 @@ import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter
+from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from stax.runs.files import whole
 
@@ -34,7 +36,7 @@ MARKERS = ("", "o", "s", "^", "D", "v", "P", "X")
 """Of the lines of one method that differ in their parameters."""
 FORMATS = ("png", "pdf")
 LINE_WIDTH = 2.0
-_SHADES = (0.0, -0.3, 0.45, -0.55, 0.65)
+_SHADES = (0.0, -0.35, 0.35, -0.65, 0.7)
 """How much darker (below 0) or lighter than its method's colour the n-th set of parameters of a method is."""
 
 
@@ -67,6 +69,7 @@ def tidy(axes: Axes, *, evaluations: bool = True) -> None:
     axes.xaxis.label.set(color=INK, size=10.5)
     axes.yaxis.label.set(color=INK, size=10.5)
     if evaluations:
+        axes.xaxis.set_major_locator(MaxNLocator(5, steps=(1, 2, 2.5, 5, 10)))
         axes.xaxis.set_major_formatter(FuncFormatter(short_number))
         axes.set_xlabel("evaluations")
 
@@ -81,7 +84,7 @@ def short_number(value: float, _: Any = None) -> str:
 
 def band_opacity(groups: int) -> float:
     """Of the band around one of so many lines: those of many would hide each other."""
-    return min(0.2, 0.4 / max(groups, 1))
+    return min(0.2, max(0.4 / max(groups, 1), 0.07))
 
 
 def method_order(label: str) -> tuple[int, str]:
@@ -91,24 +94,36 @@ def method_order(label: str) -> tuple[int, str]:
     return names.index(algo) if algo in names else len(names), label
 
 
-def legend_below(figure: Figure, axes: Sequence[Axes], columns: int = 6) -> None:
-    """One legend for all axes, each name once, in the order of the methods."""
+def legend_below(figure: Figure, axes: Sequence[Axes]) -> None:
+    """One legend for all axes, each name once, in the order of the methods; the figure grows by its second line and more."""
     found: dict[str, Any] = {}
     for one in axes:
         handles, names = one.get_legend_handles_labels()
         found |= {name: handle for name, handle in zip(names, handles, strict=True) if name not in found}
     entries = {name: found[name] for name in sorted(found, key=method_order)}
     if entries:
+        names = [wrapped(name, 40) for name in entries]
+        longest = max(len(line) for name in names for line in name.splitlines())
+        # By inches: a letter's width, and that of the line before each name.
+        fitting = int(figure.get_figwidth() // (0.085 * longest + 0.7))
+        columns = max(min(fitting, len(entries)), 1)
+        lines = sum(name.count("\n") + 1 for name in names) / columns
+        figure.set_figheight(figure.get_figheight() + 0.22 * (math.ceil(lines) - 1))
         figure.legend(
             list(entries.values()),
-            list(entries),
+            names,
             loc="outside lower center",
-            ncols=min(columns, len(entries)),
+            ncols=columns,
             frameon=False,
             fontsize=10,
             labelcolor=INK,
             handlelength=2.6,
         )
+
+
+def wrapped(label: str, width: int) -> str:
+    """A long label in several lines."""
+    return "\n".join(textwrap.wrap(label, width, break_on_hyphens=False))
 
 
 def save_figure(figure: Figure, path: Path) -> list[Path]:

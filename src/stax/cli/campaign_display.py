@@ -85,37 +85,31 @@ class Course:
         return done / sum(run.config.budget for run in self.campaign.runs)
 
     def seconds_left(self, run: CampaignRun) -> float | None:
-        """Of one that is running."""
-        if run not in self._paces:
-            return None
-        pace, first = self._paces[run]
-        return pace.seconds_left(run.config.budget - first)
+        """Of one that is running; None while nothing is known."""
+        # By all it has done so far: training comes in episodes, and a run tells of itself only now and then.
+        whole = self._seconds_by_kind().get(run.kind)
+        own = seconds_by_kind([run], ("running",)).get(run.kind, whole)
+        return None if own is None else own * (1 - run.evaluations / run.config.budget)
 
     def all_seconds_left(self) -> float | None:
         """Of the whole campaign; None while nothing is known."""
-        runs = self.campaign.runs
-        known = {**self._seconds_at_this_pace(), **seconds_by_kind(runs, ("running",)), **seconds_by_kind(runs)}
-        budgets = {run.kind: run.config.budget for run in runs}
+        known = self._seconds_by_kind()
+        budgets = {run.kind: run.config.budget for run in self.campaign.runs}
         if not known:
             return None
         # Of a kind that nothing is known of, an evaluation takes as long as on average.
         average = sum(known.values()) / sum(budgets[kind] for kind in known)
         left = []
-        for run in sorted(runs, key=lambda run: run.status != "running"):
+        for run in sorted(self.campaign.runs, key=lambda run: run.status != "running"):
             if self.state(run) in ("running", "waiting"):
                 whole = known.get(run.kind, average * run.config.budget)
                 seconds = self.seconds_left(run) if run.status == "running" else None
                 left.append(whole * (1 - run.evaluations / run.config.budget) if seconds is None else seconds)
         return seconds_together(left, self.room)
 
-    def _seconds_at_this_pace(self) -> dict[Kind, float]:
-        """What a run of each kind would take if those running now went on as they do."""
-        left = {run: self.seconds_left(run) for run in self.running if run.evaluations < run.config.budget}
-        return {
-            run.kind: seconds / (1 - run.evaluations / run.config.budget)
-            for run, seconds in left.items()
-            if seconds is not None
-        }
+    def _seconds_by_kind(self) -> dict[Kind, float]:
+        runs = self.campaign.runs
+        return {**seconds_by_kind(runs, ("running",)), **seconds_by_kind(runs)}
 
 
 class Display:

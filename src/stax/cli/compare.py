@@ -45,10 +45,7 @@ def compare_command(options: argparse.Namespace) -> None:
         )
     for note in compared.notes:
         _say(note)
-    if options.json:
-        print(json.dumps(as_json(compared), indent=2))
-    else:
-        _print(compared)
+    # Before anything is printed: whoever reads it may go away.
     if options.csv is not None:
         write_table(compared, Path(options.csv))
     if out is not None:
@@ -56,6 +53,10 @@ def compare_command(options: argparse.Namespace) -> None:
         logging.getLogger("matplotlib").setLevel(logging.ERROR)
         names = [path.name for path in write_comparison(compared, out)]
         _say(f"written to {out}: {', '.join(names)}")
+    if options.json:
+        print(json.dumps(as_json(compared), indent=2))
+    else:
+        _print(compared)
 
 
 def _finished(runs: Sequence[RecordedRun], *, finished_only: bool) -> list[RecordedRun]:
@@ -122,7 +123,7 @@ def _lines(task: TaskComparison, columns: int) -> Iterator[Text]:
         sections = _sections(task, beside=False)
     widths = _widths(sections, task)
     # Long labels give way first.
-    widths[0] = max(widths[0] - max(sum(widths) - columns, 0), _SHORTEST_LABEL)
+    widths[0] = max(widths[0] - max(sum(widths) - columns, 0), min(widths[0], _SHORTEST_LABEL))
     yield Text(_aligned(_header(task, len(widths)), widths), "dim")
     for title, rows in sections:
         yield Text(title, "cyan")

@@ -93,6 +93,7 @@ def build_parser() -> argparse.ArgumentParser:
     show.set_defaults(command=_show)
 
     _add_replay(commands)
+    _add_report(commands)
 
     _add_compare(commands)
 
@@ -117,6 +118,13 @@ def build_parser() -> argparse.ArgumentParser:
     again.add_argument("--budget", type=_whole(1), metavar="N", help="evaluations of each run (default 500,000, the paper's)")
     again.add_argument("--seeds", type=_whole(1), metavar="N", help="runs of each method and task (default 15, the paper's)")
     again.add_argument("--preset", metavar="NAME", help="default, paper or published-code (default default)")
+    again.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="a parameter of all runs, told in every caption (repeatable)",
+    )
     again.add_argument("--out", metavar="DIR", help="the folder for runs, figures and tables (default reproduction[-quick])")
     again.add_argument("--processes", type=_whole(1), metavar="N", help="runs at a time (default as many as cores)")
     again.add_argument("--workers", type=_whole(1), metavar="N", help="cores of each run (default 1)")
@@ -252,6 +260,22 @@ def _add_replay(commands: Any) -> None:
     replay.add_argument("--trust", action="store_true", help="import the task's code if the run's configuration names any")
     replay.add_argument("--quiet", action="store_true", help="say nothing but what goes wrong")
     replay.set_defaults(command=_replay)
+
+
+def _add_report(commands: Any) -> None:
+    report = commands.add_parser(
+        "report",
+        help="one HTML page about a run, complete in itself",
+        description="Writes a page about a finished or interrupted run: what was run and how it went, both archives to hover over,"
+        " curves, films of the best policies, the autoencoder, the emitters. It opens in any browser without a network. The"
+        " file's path is printed.",
+        epilog="Example: stax report runs/hard-maze-stax-0-1 --out maze.html",
+    )
+    report.add_argument("dir", metavar="DIR", help="the run's folder")
+    report.add_argument("--out", metavar="FILE", help="the .html file to write (default DIR/report.html)")
+    report.add_argument("--trust", action="store_true", help="import the task's code if the run's configuration names any")
+    report.add_argument("--quiet", action="store_true", help="say nothing but what goes wrong")
+    report.set_defaults(command=_report)
 
 
 def _add_compare(commands: Any) -> None:
@@ -412,6 +436,12 @@ def _replay(options: argparse.Namespace) -> int:
     from stax.cli.replay import replay_command
 
     return _run_or_fail(replay_command, options)
+
+
+def _report(options: argparse.Namespace) -> int:
+    from stax.cli.report import report_command
+
+    return _run_or_fail(report_command, options)
 
 
 def _compare(options: argparse.Namespace) -> int:

@@ -10,6 +10,7 @@ from pathlib import Path
 from stax.cli.campaign import do_watched, runs_in_words, tell_what_is_missing
 from stax.cli.campaign_display import say
 from stax.cli.progress import duration
+from stax.cli.settings import parse_settings
 from stax.reproduction.plan import (
     ITEMS,
     PAPER_BUDGET,
@@ -30,8 +31,16 @@ def reproduce_command(options: argparse.Namespace) -> bool:
     seeds = options.seeds or (QUICK_SEEDS if options.quick else PAPER_SEEDS)
     preset = options.preset or "default"
     out = Path(options.out or ("reproduction-quick" if options.quick else "reproduction"))
+    changed = parse_settings(options.set)
     campaign = plan(
-        items, out=out, budget=budget, seeds=seeds, preset=preset, processes=options.processes, workers=options.workers or 1
+        items,
+        out=out,
+        budget=budget,
+        seeds=seeds,
+        preset=preset,
+        changed=changed,
+        processes=options.processes,
+        workers=options.workers or 1,
     )
     campaign.look()
     todo = [run for run in campaign.runs if run.status not in ("finished", "elsewhere")]
@@ -49,7 +58,7 @@ def reproduce_command(options: argparse.Namespace) -> bool:
     from stax.reproduction.make import make_all
     from stax.reproduction.results import measure_runs
 
-    runs = measure_runs(items, out=out, budget=budget, seeds=seeds, preset=preset, quick=options.quick)
+    runs = measure_runs(items, out=out, budget=budget, seeds=seeds, preset=preset, changed=changed, quick=options.quick)
     written = make_all(items, runs, out, command=command, say=(lambda line: None) if options.quiet else say)
     if not options.quiet:
         say(f"wrote {len(written)} files; begin with {out / 'README.md'}")
@@ -65,6 +74,8 @@ def _command(options: argparse.Namespace) -> str:
     for name in ("budget", "seeds", "preset", "out", "processes", "workers"):
         if getattr(options, name) is not None:
             words += [f"--{name}", str(getattr(options, name))]
+    for setting in options.set:
+        words += ["--set", setting]
     return shlex.join(words)
 
 

@@ -41,6 +41,7 @@ def resume_command(options: argparse.Namespace) -> Path:
     folder = RunFolder.existing(options.dir)
     config, _ = folder.read_config()
     if folder.summary().get("status") == "finished":
+        folder.tidy()
         if not options.quiet:
             print(f"stax: the run in {options.dir} is finished; there is nothing to do.", file=sys.stderr)
         return folder.path

@@ -34,16 +34,16 @@ def _pool(process: int, threads: int) -> ThreadPoolExecutor:
 def on_cores(work: Callable[[Share], Done], shares: Sequence[Share]) -> list[Done]:
     """What `work` gives for every share, in their order; on as many threads as torch may use."""
     threads = torch.get_num_threads()
-    try:
-        if threads > 1 and len(shares) > 1:
-            return list(_pool(os.getpid(), threads).map(work, shares))
-        if threads > 1:
-            torch.set_num_threads(1)
+    if threads == 1:
         return [work(share) for share in shares]
+    # Here as well, since the limit of the matrix products (MKL's) is the whole process's: what it was set to last counts.
+    torch.set_num_threads(1)
+    try:
+        if len(shares) == 1:
+            return [work(shares[0])]
+        return list(_pool(os.getpid(), threads).map(work, shares))
     finally:
-        # The threads' own limit is partly the process's, too.
-        if threads > 1:
-            torch.set_num_threads(threads)
+        torch.set_num_threads(threads)
 
 
 def in_shares(work: Callable[[Tensor], Arrays], rows: Tensor) -> Arrays:

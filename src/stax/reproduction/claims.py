@@ -64,15 +64,15 @@ class Claim:
 
 
 @dataclass(frozen=True)
-class TestedClaim:
+class AnsweredClaim:
     """A claim with our answer."""
 
     claim: Claim
     answer: Answer
 
 
-def tested_claims(evidence: Evidence) -> list[TestedClaim]:
-    return [TestedClaim(claim, claim.test(evidence)) for claim in CLAIMS]
+def answered_claims(evidence: Evidence) -> list[AnsweredClaim]:
+    return [AnsweredClaim(claim, claim.test(evidence)) for claim in CLAIMS]
 
 
 # What claims are tested with

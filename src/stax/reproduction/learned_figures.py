@@ -25,6 +25,8 @@ _MOST_COMPARED = 2000
 """Policies whose random descriptors are computed; the similarity of so many hardly differs from that of all."""
 _SPLIT_SHARE = 0.2
 """Of the largest distance between two policies of an area: groups that are so far apart are parts of their own."""
+_LEAST_PART = 0.05
+"""Of an area's policies that make a group worth counting."""
 
 
 @dataclass(frozen=True)
@@ -139,14 +141,18 @@ def _split(task: str, area: int, policies: PolicySet) -> Split:
 
 
 def parts(points: NDArray[np.float64]) -> int:
-    """In how many groups the points lie if those closer than a fifth of the largest distance belong together."""
+    """In how many groups the points lie if those closer than a fifth of the largest distance belong together.
+
+    A few stray points are no group.
+    """
     from scipy.cluster.hierarchy import fcluster, linkage
     from scipy.spatial.distance import pdist
 
     distances = pdist(points)
     if not distances.size or distances.max() == 0:
         return 1
-    return int(fcluster(linkage(distances, "single"), _SPLIT_SHARE * distances.max(), "distance").max())
+    group = fcluster(linkage(distances, "single"), _SPLIT_SHARE * distances.max(), "distance")
+    return max(1, int(np.count_nonzero(np.bincount(group) >= max(2, _LEAST_PART * len(points)))))
 
 
 def split_figures(runs: PaperRuns, found: list[Split]) -> dict[str, Figure]:

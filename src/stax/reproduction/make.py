@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from stax.analysis.measures import final_policies, reconstruction_error
 from stax.analysis.style import save_figure
 from stax.representation.learned import LearnedSpace
-from stax.reproduction.claims import Evidence, TestedClaim, tested_claims
+from stax.reproduction.claims import AnsweredClaim, Evidence, answered_claims
 from stax.reproduction.figures import (
     ablation_figures,
     archive_figures,
@@ -71,9 +71,9 @@ class Making:
             return split_figures(self.runs, self.splits())
         return _FIGURES[item](self.runs) if item in _FIGURES else {}
 
-    def claims(self) -> list[TestedClaim]:
+    def claims(self) -> list[AnsweredClaim]:
         error, otherwise = arm_errors(self.runs)
-        return tested_claims(Evidence(self.runs, self.similarities(), self.splits(), error, otherwise))
+        return answered_claims(Evidence(self.runs, self.similarities(), self.splits(), error, otherwise))
 
 
 _FIGURES: dict[str, Callable[[PaperRuns], dict[str, Figure]]] = {
@@ -102,7 +102,7 @@ def make_all(items: Sequence[Item], runs: PaperRuns, out: Path, *, command: str,
     folder.mkdir(parents=True, exist_ok=True)
     written: list[Path] = []
     shown: dict[str, list[str]] = {}
-    tested: list[TestedClaim] = []
+    tested: list[AnsweredClaim] = []
     for item in items:
         say(f"making {item.name}: {item.about}")
         if item.name == "claims":
@@ -118,7 +118,7 @@ def make_all(items: Sequence[Item], runs: PaperRuns, out: Path, *, command: str,
     return [*written, out / "README.md"]
 
 
-def _claims_csv(tested: Sequence[TestedClaim]) -> str:
+def _claims_csv(tested: Sequence[AnsweredClaim]) -> str:
     text = io.StringIO()
     rows = csv.writer(text, lineterminator="\n")
     rows.writerow(("section", "claim", "paper", "ours", "verdict"))
@@ -128,7 +128,7 @@ def _claims_csv(tested: Sequence[TestedClaim]) -> str:
 
 
 def _page(
-    items: Sequence[Item], runs: PaperRuns, shown: dict[str, list[str]], tested: Sequence[TestedClaim], command: str
+    items: Sequence[Item], runs: PaperRuns, shown: dict[str, list[str]], tested: Sequence[AnsweredClaim], command: str
 ) -> str:
     lines = ["# The paper's results, made again", "", f"**{caption(runs)}.**"]
     if runs.quick:
@@ -151,7 +151,7 @@ def _page(
     return "\n".join([*lines, ""])
 
 
-def claims_table(tested: Sequence[TestedClaim]) -> list[str]:
+def claims_table(tested: Sequence[AnsweredClaim]) -> list[str]:
     """Claim, the paper's figure, ours, and the verdict, as Markdown."""
     counts = {
         verdict: sum(one.answer.verdict == verdict for one in tested) for verdict in ("agrees", "differs", "cannot be told")

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from stax.errors import InvalidInputError
-from stax.runs.campaign import Campaign, CampaignRun
+from stax.runs.campaign import Campaign, CampaignRun, fitted_runs
 from stax.runs.config import make_config
 from stax.runs.folder import RunFolder
 from stax.search.parameters import no_such
@@ -92,16 +92,35 @@ def chosen_items(name: str) -> list[Item]:
 
 
 def plan(
-    items: Sequence[Item], *, out: Path, budget: int, seeds: int, preset: str, processes: int | None, workers: int
+    items: Sequence[Item],
+    *,
+    out: Path,
+    budget: int,
+    seeds: int,
+    preset: str = "default",
+    changed: Mapping[str, Any] | None = None,
+    processes: int | None = None,
+    workers: int = 1,
 ) -> Campaign:
-    """The runs that these items need, in folders that do not depend on which items were asked for."""
+    """The runs that these items need, in folders that do not depend on which items were asked for.
+
+    Args:
+        items: what is to be made.
+        out: the folder of the reproduction.
+        budget, seeds: of each method on each task.
+        preset: of all runs.
+        changed: parameters that all runs have otherwise than the preset; those of a variant still count.
+        processes: runs at a time; None for as many as there are cores.
+        workers: cores of each run.
+    """
     runs = []
     for seed in range(seeds):
         for task, variant in needed(items):
             given = {"task": task, "algo": variant.algo, "seed": seed, "budget": budget, "preset": preset, "workers": workers}
             folder = RunFolder(out / "runs" / run_name(task, variant.key, seed))
-            runs.append(CampaignRun(folder, make_config(given, variant.parameters), "ef" if variant.key == "stax-ef" else ""))
-    return Campaign(out=out / "runs", runs=runs, processes=processes, workers=workers)
+            config = make_config(given, {**(changed or {}), **variant.parameters})
+            runs.append(CampaignRun(folder, config, "ef" if variant.key == "stax-ef" else ""))
+    return Campaign(out=out / "runs", runs=fitted_runs(runs), processes=processes, workers=workers)
 
 
 def needed(items: Sequence[Item]) -> Iterator[tuple[str, Variant]]:

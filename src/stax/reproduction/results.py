@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from stax.analysis.comparison import MeasuredGroup
 from stax.analysis.grouping import RunGroup
@@ -24,6 +25,8 @@ class PaperRuns:
     seeds: int
     preset: str
     quick: bool
+    changed: dict[str, Any]
+    """Parameters that are not the preset's."""
     groups: dict[tuple[str, str], MeasuredGroup]
 
     def group(self, task: str, key: str) -> MeasuredGroup:
@@ -79,7 +82,8 @@ class PaperRuns:
     def words(self) -> str:
         """What was run, for captions."""
         seeds = f"{self.seeds} {'seed' if self.seeds == 1 else 'seeds'}"
-        return f"{self.budget:,} evaluations, {seeds}, preset {self.preset}"
+        changes = "".join(f", {name}={value}" for name, value in self.changed.items())
+        return f"{self.budget:,} evaluations, {seeds}, preset {self.preset}{changes}"
 
 
 def _mean_over(by_area: Sequence[Sequence[float]]) -> list[float]:
@@ -93,9 +97,17 @@ def _mean_of_course(curve: Curve, budget: int) -> float:
 
 
 def measure_runs(
-    items: Sequence[Item], *, out: Path, budget: int, seeds: int, preset: str, quick: bool, progress: Progress | None = None
+    items: Sequence[Item],
+    *,
+    out: Path,
+    budget: int,
+    seeds: int,
+    preset: str = "default",
+    changed: Mapping[str, Any] | None = None,
+    quick: bool = False,
+    progress: Progress | None = None,
 ) -> PaperRuns:
-    """Reads what the items need; every run must be finished."""
+    """Reads what the items need, of runs done by `plan` with the same arguments; every run must be finished."""
     wanted = list(needed(items))
     groups: dict[tuple[str, str], MeasuredGroup] = {}
     done = 0
@@ -111,7 +123,7 @@ def measure_runs(
         number = 1 if variant.key == "stax-ef" else 0
         group = RunGroup(label=variant.name, algo=variant.algo, number=number, learned=variant.learned, runs=runs)
         groups[task, variant.key] = MeasuredGroup(group, measured)
-    return PaperRuns(budget, seeds, preset, quick, groups)
+    return PaperRuns(budget, seeds, preset, quick, dict(changed or {}), groups)
 
 
 def title(task: str) -> str:

@@ -263,7 +263,7 @@ def read_campaign(path: Path, changed: Mapping[str, Any] | None = None) -> Campa
     _check_folders(runs)
     return Campaign(
         out=Path(out),
-        runs=_fitted(runs),
+        runs=fitted_runs(runs),
         processes=None if processes is None else check_whole("processes", processes, 1),
         workers=workers,
         backend=backend,
@@ -372,7 +372,7 @@ def _check_folders(runs: Sequence[CampaignRun]) -> None:
             )
 
 
-def _fitted(runs: Sequence[CampaignRun]) -> list[CampaignRun]:
+def fitted_runs(runs: Sequence[CampaignRun]) -> list[CampaignRun]:
     """The runs with all parameters as they will be used; tasks are made for that, but do nothing."""
     tasks: dict[str, Task] = {}
     fitted = []

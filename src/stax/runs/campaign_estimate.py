@@ -15,8 +15,10 @@ from stax.search.search import Search, make_search
 from stax.tasks import make_task
 
 TRIAL_SECONDS = 2.0
-_TRIAL_IMAGES = 2000
-"""Observations that are trained with in a trial at most."""
+_TRIAL_IMAGES = 400
+"""Observations that a training episode of a trial sees at most."""
+_USUAL_IMAGES = 2000
+"""Observations that an episode without a limit is taken to see at least."""
 _TELLING_SHARE = 0.05
 Kind = tuple[str, str, str]
 
@@ -53,27 +55,38 @@ def seconds_together(seconds: Iterable[float], room: int) -> float:
 def try_out(config: RunConfig) -> Estimate:
     """Searches for a couple of seconds, in this process and without any file, and concludes from that."""
     task = make_task(config.task, **config.task_options)
-    parameters = vars(config.parameters)
     images = config.parameters.max_images_per_episode
-    bounded = {**parameters, "max_images_per_episode": min(images or _TRIAL_IMAGES, _TRIAL_IMAGES)}
+    parameters = vars(config.parameters) | {"max_images_per_episode": min(images or _TRIAL_IMAGES, _TRIAL_IMAGES)}
+    seen = 0
+
+    def count_images(search: Search, event: str) -> None:
+        nonlocal seen
+        episode = getattr(search.space, "last_episode", None)
+        if event == "training" and episode is not None:
+            seen += episode.images_seen
+
     with sharing_cores(task, workers=config.workers, learns=config.parameters.descriptor == "learned"):
         search = make_search(
-            config.algo, task, budget=config.budget, seed=config.seed, preset=config.preset, device=config.device, **bounded
+            config.algo,
+            task,
+            budget=config.budget,
+            seed=config.seed,
+            preset=config.preset,
+            device=config.device,
+            observer=count_images,
+            **parameters,
         )
-        # The first batch, and the first training, may have something compiled or loaded.
+        # The first batch may have something compiled or loaded.
         search.tell(task.evaluate(search.ask()))
-        before = search.evaluations
-        began = time.perf_counter()
-        while not search.done and (
-            time.perf_counter() < began + TRIAL_SECONDS or (search.trains and not search.training_episodes)
-        ):
+        before, began = search.evaluations, time.perf_counter()
+        while not search.done and (time.perf_counter() < began + TRIAL_SECONDS or (search.trains and not seen)):
             search.tell(task.evaluate(search.ask()))
         taken = time.perf_counter() - began
     training = search.stopwatch.seconds["training"]
     each = max(taken - training, 0.0) / max(search.evaluations - before, 1)
-    episodes = _training_episodes(search, config.budget)
-    seconds = config.budget * each + episodes * training / max(search.training_episodes, 1)
-    return Estimate(seconds, at_least=search.trains and (images is None or images > _TRIAL_IMAGES))
+    an_image = training / seen if seen else 0.0
+    episodes = _training_episodes(search, config.budget) * (images or _USUAL_IMAGES)
+    return Estimate(config.budget * each + episodes * an_image, at_least=search.trains and images is None)
 
 
 def _training_episodes(search: Search, budget: int) -> float:

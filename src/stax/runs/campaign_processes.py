@@ -70,7 +70,7 @@ class LocalProcesses:
             pass
         if self._stopping:
             return Outcome("interrupted")
-        return Outcome("failed", f"Its process {how_it_ended(process.returncode)}{_last_line(log)}.")
+        return Outcome("failed", f"Its process {_how_it_ended(process.returncode, log)}.")
 
     def _log(self, run: CampaignRun) -> Path:
         return self._logs / f"{run.name}.log"
@@ -110,15 +110,15 @@ def _hang_up(process: subprocess.Popen[bytes]) -> None:
         _of(process.stdin).close()
 
 
-def how_it_ended(exit_code: int) -> str:
-    """In words, as the end of a sentence on a process."""
+def _how_it_ended(exit_code: int, log: Path) -> str:
+    """In words, as the end of a sentence."""
     if exit_code >= 0:
-        return f"ended with exit code {exit_code}"
+        return f"ended with exit code {exit_code}{_last_line(log)}"
     try:
         name = signal.Signals(-exit_code).name
     except ValueError:
         name = f"signal {-exit_code}"
-    return f"was ended by {name}"
+    return f"was ended by {name}{' (memory may have run out)' if name == 'SIGKILL' else ''}"
 
 
 def _last_line(log: Path) -> str:

@@ -176,15 +176,14 @@ def _make_folder(out: Path) -> None:
 
 
 def _leave_word(run: CampaignRun) -> None:
-    """Says in the run's own summary that it failed, where its process could not."""
+    """Says in the run's own summary that it failed: its process may not have been able to."""
     if not run.begun:
         with suppress(OSError):  # there is something in it, or there is none
             run.folder.path.rmdir()
         return
     with suppress(InvalidInputError, OSError), run.folder.locked():
         summary = run.folder.summary() or _nothing(run)
-        if summary.get("status") != "failed" or not summary.get("error"):
-            run.folder.write_summary({**summary, "status": "failed", "error": run.error})
+        run.folder.write_summary({**summary, "status": "failed", "error": run.error})
 
 
 def _nothing(run: CampaignRun) -> dict[str, Any]:
@@ -222,7 +221,15 @@ def do_run(path: Path, config: RunConfig, stop: Callable[[], bool]) -> Outcome:
         if (path / "config.toml").is_file():
             # Its code, if it names any, is what the campaign's file names too.
             device = None if config.device == "auto" else config.device
-            resume(path, trust=True, workers=config.workers, device=device, backend="local", stop=stop)
+            resume(
+                path,
+                trust=True,
+                workers=config.workers,
+                device=device,
+                backend="local",
+                settings=config.settings,
+                stop=stop,
+            )
         else:
             begin(config, out=path, stop=stop)
         return Outcome("finished")

@@ -6,7 +6,7 @@ import json
 import re
 import warnings
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from shlex import quote
 from typing import Any
@@ -109,6 +109,12 @@ class RunFolder:
             return True
         except OSError:  # nobody can work where nothing can be written
             return False
+
+    def tidy(self) -> None:
+        """Takes away what a process left that was killed when the run was finished, while it drew a picture of it."""
+        if any(is_unfinished(path) for path in self.path.iterdir()):
+            with suppress(InvalidInputError), self.locked():
+                pass
 
     def _cannot_write(self, error: OSError) -> InvalidInputError:
         return InvalidInputError(f"The run folder {str(self.path)!r} cannot be written to: {error.strerror}.")

@@ -14,7 +14,7 @@ from typing import Any
 
 from stax.errors import InvalidInputError
 from stax.evaluation.evaluator import Evaluator, TaskSource, make_evaluator
-from stax.runs.config import DEFAULT_BUDGET, RunConfig, fits_toml, make_config
+from stax.runs.config import DEFAULT_BUDGET, RunConfig, RunSettings, fits_toml, make_config
 from stax.runs.cores import sharing_cores
 from stax.runs.files import NONSENSE
 from stax.runs.folder import RunFolder, how_to_resume, is_leftover
@@ -114,6 +114,7 @@ def resume(
     device: str | None = None,
     backend: str | None = None,
     address: str | None = None,
+    settings: RunSettings | None = None,
     observer: Observer | None = None,
     stop: Callable[[], bool] | None = None,
 ) -> Result:
@@ -124,11 +125,13 @@ def resume(
         task: the run's task, if it was given as an object.
         trust: whether a task that is code of the run's maker (`module:Class`) may be imported.
         workers, device, backend, address: as for `run`; what the run had before if None.
+        settings: how it is done from here on; as before if None.
         observer, stop: as for `run`.
     """
     folder = RunFolder.existing(path)
     config, _ = folder.read_config()
     if folder.summary().get("status") == "finished":
+        folder.tidy()
         return load(path, task=task, trust=trust)
     made = task or remade_task(config, trust=trust)
     if made is None and config.task_given:
@@ -143,7 +146,7 @@ def resume(
     changed = {"workers": workers, "device": device, "backend": backend, "address": address}
     given = {**{name: getattr(config, name) for name in changed}, **{k: v for k, v in changed.items() if v is not None}}
     checked = make_config({"task": config.task, **given}, {})
-    config = replace(config, **{name: getattr(checked, name) for name in changed})
+    config = replace(config, **{name: getattr(checked, name) for name in changed}, settings=settings or config.settings)
     source = TaskSource(made, None if task else config.task, config.task_options)
     return _Run(config, source, folder, observer, stop).resume()
 

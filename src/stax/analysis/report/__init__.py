@@ -1,7 +1,7 @@
 """One self-contained HTML page about a run.
 
-    result = readable_run("runs/first")
-    write_report(result, "runs/first", "report.html")
+result = readable_run("runs/first")
+write_report(result, "runs/first", "report.html")
 """
 
 from __future__ import annotations

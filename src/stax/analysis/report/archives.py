@@ -24,6 +24,7 @@ MOST_POINTS = 6000
 """Of an archive that are drawn: more would be a blot, slow to hover over, and megabytes."""
 _SCENE_SIZE = 768
 _DIGITS = 5
+_FRAME_COLOR, _START_COLOR = "#c0c6cf", "#6b737f"
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,16 +128,17 @@ def _on_scene(task: Task, archives: list[PolicySet]) -> _Places:
             f"scene of task {task.name!r} must give a picture of uint8 and shape {(_SCENE_SIZE, _SCENE_SIZE, 3)}, not"
             f" {scene.picture.dtype} and {scene.picture.shape}."
         )
-    bare = {"visible": False, "fixedrange": False}
     shapes, annotations = _areas(task, lambda truth: _placed(task, truth), downwards=True)
+    frame = {"type": "rect", "x0": 0, "x1": 1, "y0": 0, "y1": 1, "line": {"color": _FRAME_COLOR, "width": 1}}
     return _Places(
         points=[_placed(task, archive.ground_truth) for archive in archives],
-        x={**bare, "range": [0, 1], "constrain": "domain"},
-        y={**bare, "range": [1, 0], "scaleanchor": "x", "constrain": "domain"},
+        # A bit more than the picture, so that dots at its edge are whole.
+        x={"visible": False, "range": [-0.012, 1.012], "constrain": "domain"},
+        y={"visible": False, "range": [1.012, -0.012], "scaleanchor": "x", "constrain": "domain"},
         about="Where policies end, on the task as an episode finds it",
         square=True,
         scene=scene,
-        more={"shapes": shapes, "annotations": annotations},
+        more={"shapes": [frame, *shapes], "annotations": annotations},
         start=None if scene.start is None else _placed(task, np.array([scene.start]))[0],
     )
 
@@ -214,7 +216,6 @@ def _areas(task: Task, place: Any, *, downwards: bool) -> tuple[list[dict[str, A
                 "y0": float(middle[1]) - height,
                 "y1": float(middle[1]) + height,
                 "line": {"color": color, "width": 1.6},
-                "layer": "below",
             }
         )
         annotations.append(
@@ -259,7 +260,7 @@ def _start(place: NDArray[np.float64]) -> dict[str, Any]:
         "name": "start",
         "x": numbers(place[:1]),
         "y": numbers(place[1:]),
-        "marker": {"color": "#33363d", "size": 11, "symbol": "x-thin", "line": {"width": 2.5, "color": "#33363d"}},
+        "marker": {"color": _START_COLOR, "size": 11, "symbol": "x-thin", "line": {"width": 2.5, "color": _START_COLOR}},
         "hoverinfo": "skip",
     }
 

@@ -36,7 +36,6 @@ def course_figure(result: Result, measured: Measured) -> Figure:
         "barmode": "stack",
         "bargap": 0,
         "hovermode": "closest",
-        "legend": {"orientation": "h", "x": 0, "y": 1.01, "xanchor": "left", "yanchor": "bottom"},
     }
     traces = []
     if measured.coverage is not None:
@@ -71,7 +70,7 @@ def _curve(name: str, curve: Curve, evaluations: int, color: str, y: str, value:
 def _phases(result: Result) -> list[dict[str, Any]]:
     """How much of each stretch of the budget was exploration, and how much exploitation."""
     ends, exploiting = _chunks(result)
-    starts = np.concatenate([[0], ends[:-1]])
+    starts = np.concatenate([[0], ends])[:-1]
     if len(ends) > MOST_CHUNKS:
         starts, ends, share = _gathered(ends, exploiting)
     else:
@@ -96,10 +95,10 @@ def _phases(result: Result) -> list[dict[str, Any]]:
 
 def _chunks(result: Result) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
     """After how many evaluations each chunk ended, and whether it exploited."""
-    ends = [row.get("evaluations") for row in result.metrics]
+    ends: list[Any] = [row.get("evaluations") for row in result.metrics]
     whole = all(isinstance(end, int) for end in ends)
-    if not whole or sorted(set(ends)) != ends or not ends or ends[0] <= 0 or ends[-1] > result.evaluations:
-        raise InvalidInputError("The table of metrics is damaged: its evaluations do not rise from row to row.")
+    if not whole or sorted(ends) != ends or (ends and (ends[0] < 0 or ends[-1] > result.evaluations)):
+        raise InvalidInputError("The table of metrics is damaged: its evaluations are not those of a run.")
     return np.array(ends, np.int64), np.array([row.get("phase") == "exploitation" for row in result.metrics])
 
 
@@ -111,5 +110,5 @@ def _gathered(
     groups = np.arange(len(ends)) * MOST_CHUNKS // len(ends)
     total = np.bincount(groups, spent, MOST_CHUNKS)
     last = np.cumsum(total).astype(np.int64)
-    share = np.bincount(groups, spent * exploiting, MOST_CHUNKS) / total
+    share = np.bincount(groups, spent * exploiting, MOST_CHUNKS) / np.maximum(total, 1)
     return last - total.astype(np.int64), last, share

@@ -105,7 +105,7 @@ def emitter_figure(rows: Sequence[EmitterRow], evaluations: int) -> Figure:
                 "showlegend": False,
                 "x": lines[0],
                 "y": lines[1],
-                "line": {"color": color, "width": 1.5},
+                "line": {"color": color, "width": 1.5 if len(rows) < 300 else 0.7},
                 "opacity": 0.6,
                 "hoverinfo": "skip",
             }
@@ -119,12 +119,12 @@ def emitter_figure(rows: Sequence[EmitterRow], evaluations: int) -> Figure:
                 "x": [row.last for row in some],
                 "y": numbers([row.outcome.best_reward for row in some]),
                 "text": [_hover(row) for row in some],
-                "marker": {"color": color, "size": 7},
+                "marker": {"color": color, "size": 7 if len(rows) < 300 else 4},
                 "hovertemplate": "%{text}<extra></extra>",
             }
         )
     layout = {
-        "xaxis": evaluations_axis(evaluations),
+        "xaxis": evaluations_axis(evaluations, room=0.02),
         "yaxis": axis("reward, from first to best", rangemode="tozero"),
         "hovermode": "closest",
     }

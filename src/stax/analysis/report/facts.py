@@ -17,6 +17,7 @@ from stax.runs.config import RunConfig, RunSettings, settings_allowed
 from stax.runs.result import Result
 from stax.search.methods import find_method
 from stax.search.parameters import allowed, make_parameters
+from stax.tasks.task import Task
 
 _ORIGINS = {
     "initial": "the first population, drawn at random",
@@ -92,13 +93,23 @@ def run_facts(config: RunConfig) -> list[Fact]:
     ]
 
 
-def settings(config: RunConfig) -> list[Setting]:
+def settings(config: RunConfig, task: Task) -> list[Setting]:
     """Every parameter of the search, the run and the task; what the preset and the method make of it is what it is otherwise."""
-    usual = asdict(make_parameters(config.preset, find_method(config.algo).parameters, {}))
+    method = find_method(config.algo)
+    # What stands for none is written into the configuration when the run begins.
+    filled = {
+        "descriptor_samples": task.observation_samples,
+        "genome_bounds": task.genome_bounds,
+        "emitters": method.emitters,
+    }
     known = {**allowed(), **settings_allowed()}
     used = {**asdict(config.parameters), **asdict(config.settings)}
+    usual = asdict(make_parameters(config.preset, method.parameters, {}))
     usual |= {entry.name: entry.default for entry in fields(RunSettings)}
-    found = [Setting(name, value_words(value), value_words(usual[name]), known[name].about) for name, value in used.items()]
+    found = []
+    for name, about in known.items():
+        value, otherwise = (filled.get(name) if given[name] is None else given[name] for given in (used, usual))
+        found.append(Setting(name, value_words(value), value_words(otherwise), about.about))
     options = [Setting(f"task.{name}", value_words(value), "", "the task's own") for name, value in config.task_options.items()]
     return options + found
 
@@ -108,7 +119,11 @@ def machine_facts(table: Mapping[str, Any]) -> list[Fact]:
     found = []
     for key, name in (("made_with", "versions"), ("machine", "machine")):
         known = table.get(key)
-        words = [f"{part} {value_words(value)}" for part, value in known.items()] if isinstance(known, dict) else []
+        words = (
+            [f"{part.replace('_', ' ')} {value_words(value)}" for part, value in known.items()]
+            if isinstance(known, dict)
+            else []
+        )
         found.append(Fact(key, name, ", ".join(words) or "not known"))
     return found
 
@@ -142,7 +157,7 @@ def headline(result: Result) -> list[Fact]:
     """The numbers to look at first."""
     novelty = "elites of the grid" if find_method(result.algo).elites else "of diverse behaviour"
     if result.coverage is None:
-        coverage = Fact("coverage", "coverage", "–", "the task has no ground truth to count it on")
+        coverage = Fact("coverage", "coverage", "none", "the task has no ground truth to count it on")
     else:
         cells = f"of a grid of {result.parameters.grid_cells} cells along each dimension"
         coverage = Fact("coverage", "coverage", percent(result.coverage), cells)
@@ -159,7 +174,7 @@ def headline(result: Result) -> list[Fact]:
 def _reward_archive(result: Result) -> Fact:
     key, name = "reward_archive_size", "reward archive"
     if not has_emitters(result.config):
-        return Fact(key, name, "–", f"{result.algo} keeps none: it has no emitters")
+        return Fact(key, name, "none", f"{result.algo} keeps none: it has no emitters")
     about = f"policies, by {counted(len(result.emitters), 'emitter', 'emitters')}"
     return Fact(key, name, f"{len(result.reward_archive):,}", about)
 
@@ -167,7 +182,7 @@ def _reward_archive(result: Result) -> Fact:
 def _trainings(result: Result) -> Fact:
     key, name = "training_episodes", "trainings"
     if not result.space.learned:
-        return Fact(key, name, "–", f"{result.algo} learns nothing")
+        return Fact(key, name, "none", f"{result.algo} learns nothing")
     return Fact(key, name, f"{result.training_episodes:,}", "of the autoencoder")
 
 

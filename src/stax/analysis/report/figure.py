@@ -11,13 +11,22 @@ Figure = dict[str, Any]
 _FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
 _CLEAR = "rgba(0,0,0,0)"
 _GRID = "#8a919c40"
-INK = "#5b6471"
+INK = "#768190"
 """Lines that belong to no area or archive."""
 
 
 def figure(traces: list[dict[str, Any]], layout: dict[str, Any]) -> Figure:
     """A figure that takes the size of its place on the page."""
-    legend = {"orientation": "h", "x": 0, "xanchor": "left", "y": 1, "yanchor": "bottom", "bgcolor": _CLEAR}
+    legend = {
+        "orientation": "h",
+        "x": 0,
+        "xanchor": "left",
+        "y": 1,
+        "yanchor": "bottom",
+        "bgcolor": _CLEAR,
+        "traceorder": "normal",
+        "itemsizing": "constant",
+    }
     common = {
         "autosize": True,
         "paper_bgcolor": _CLEAR,
@@ -42,5 +51,8 @@ def axis(title: str, **more: Any) -> dict[str, Any]:
     }
 
 
-def evaluations_axis(evaluations: int, **more: Any) -> dict[str, Any]:
-    return axis("evaluations", range=[0, max(evaluations, 1)], tickformat="~s" if evaluations >= 10_000 else ",d", **more)
+def evaluations_axis(evaluations: int, *, room: float = 0.0, **more: Any) -> dict[str, Any]:
+    """From 0 to the last, and so much more, as a share, that a dot at the end is whole."""
+    return axis(
+        "evaluations", range=[0, (1 + room) * max(evaluations, 1)], tickformat="~s" if evaluations >= 10_000 else ",d", **more
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -13,7 +14,6 @@ from stax.analysis.report.archives import data_uri
 from stax.analysis.report.wording import Missing, attempt
 from stax.runs.described_task import DescribedTask
 from stax.runs.result import Result
-from stax.search.policy_set import PolicySet
 
 MOST_FILMS = 6
 """Areas whose best policy is shown: those with the highest rewards."""
@@ -63,7 +63,7 @@ def best_films(result: Result, why_described: str) -> Films:
     best: list[BestPolicy] = []
     missing: list[Missing] = []
     for number in sorted(found[:MOST_FILMS]):
-        film = attempt(lambda number=number: _film(result, number), "Replaying")  # type: ignore[misc]
+        film = attempt(partial(_film, result, number), "Replaying")
         if isinstance(film, BestPolicy):
             best.append(film)
         elif film not in missing:
@@ -84,13 +84,9 @@ def _film(result: Result, area: int) -> BestPolicy:
     return BestPolicy(
         area=result.task.reward_areas[area].name,
         id=replay.id,
-        reward=_recorded(policy),
+        reward=float(policy.reward[0]),
         steps=replay.steps,
         film=data_uri(gif_bytes(film, film.fps), "image/gif"),
         still=data_uri(png_bytes(film[-1]), "image/png"),
         differences=", ".join(replay.differences),
     )
-
-
-def _recorded(policy: PolicySet) -> float:
-    return float(policy.reward[0])

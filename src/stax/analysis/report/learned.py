@@ -64,24 +64,30 @@ def learned_facts(result: Result, why_described: str) -> LearnedFacts | Missing:
     if not result.space.learned:
         space = "the true states" if result.parameters.descriptor == "states" else "the task's ground truth"
         return Missing(f"{result.algo} compares behaviours by {space} and has no autoencoder.")
-    described = Missing(why_described) if isinstance(result.task, DescribedTask) else None
-    shown = final_policies(result)
-    pictures: list[Reconstruction] | Missing = described or Missing("The archives are empty.")
-    vectors = None
-    if described is None and len(shown):
-        picture = len(result.task.observation_shape) == 3
-        count = min(PICTURES if picture else VECTORS, len(shown))
-        some = shown.take(np.unique(np.linspace(0, len(shown) - 1, count).round().astype(np.int64)))
-        made = attempt(lambda: _reconstructions(result, some) if picture else _vectors(result, some), "Drawing observations")
-        if isinstance(made, dict):
-            vectors = made
-        else:
-            pictures = made
-    nearness = described or attempt(lambda: _nearness(result), "Describing policies anew")
-    return LearnedFacts(_errors(result), pictures, vectors, nearness)
+    errors = _errors(result)
+    policies = final_policies(result)
+    if isinstance(result.task, DescribedTask):
+        return LearnedFacts(errors, Missing(why_described), None, Missing(why_described))
+    if not len(policies):
+        return LearnedFacts(errors, Missing("The archives are empty."), None, Missing("The archives are empty."))
+    shown = attempt(lambda: _shown(result, policies), "Drawing observations")
+    nearness: Nearness | Missing = Missing("The task has no ground truth that the learned space could be compared with.")
+    if result.task.ground_truth_bounds is not None:
+        nearness = attempt(lambda: _nearness(result), "Describing policies anew")
+    if isinstance(shown, dict):
+        return LearnedFacts(errors, [], shown, nearness)
+    return LearnedFacts(errors, shown, None, nearness)
 
 
 # Reconstructions
+
+
+def _shown(result: Result, policies: PolicySet) -> list[Reconstruction] | Figure:
+    """Observations of policies that are evenly spread over the archives, and what becomes of them."""
+    pictures = len(result.task.observation_shape) == 3
+    count = min(PICTURES if pictures else VECTORS, len(policies))
+    some = policies.take(np.unique(np.linspace(0, len(policies) - 1, count).round().astype(np.int64)))
+    return _reconstructions(result, some) if pictures else _vectors(result, some)
 
 
 def _seen_and_made(result: Result, policies: PolicySet) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -157,19 +163,15 @@ def _errors(result: Result) -> Figure | Missing:
                 "hovertemplate": "%{text}, after %{x:,d} evaluations: %{y:.4g}<extra>%{fullData.name}</extra>",
             }
         )
-    layout = {"xaxis": evaluations_axis(result.evaluations), "yaxis": axis("mean squared error", rangemode="tozero")}
+    layout = {"xaxis": evaluations_axis(result.evaluations, room=0.02), "yaxis": axis("mean squared error", rangemode="tozero")}
     return figure(traces, layout)
 
 
 # The ground truth
 
 
-def _nearness(result: Result) -> Nearness | Missing:
-    if result.task.ground_truth_bounds is None:
-        return Missing("The task has no ground truth that the learned space could be compared with.")
+def _nearness(result: Result) -> Nearness:
     policies = final_policies(result, MOST_COMPARED)
-    if not len(policies):
-        return Missing("The archives are empty.")
     trained = descriptor_similarity(policies).similarity
     random = random_similarity(result, result.task, policies).similarity
     return Nearness(trained, random, len(policies))

@@ -1,0 +1,253 @@
+"""The paper's figures and claims, from real runs that are tiny."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import numpy as np
+import pytest
+from matplotlib.collections import PathCollection
+
+from stax.analysis.measures import archive_ends, final_policies
+from stax.cli.main import main
+from stax.reproduction.claims import CLAIMS, Answer
+from stax.reproduction.learned_figures import parts, reconstructions
+from stax.reproduction.make import Making, arm_errors, make_all
+from stax.reproduction.plan import ITEMS, TASKS, VARIANTS, chosen_items, needed, plan
+from stax.reproduction.results import PaperRuns, measure_runs
+from stax.runs.result import load
+from stax.runs.run import begin
+
+SMALL = {
+    "population_size": 12,
+    "chunk_size": 24,
+    "max_images_per_episode": 100,
+    "max_epochs": 1,
+    "emitter_population": 2,
+    "bootstrap_generations": 2,
+}
+OPTIONS = {"budget": 130, "seeds": 1, "changed": SMALL}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> Path:
+    """All runs of the reproduction, each as `stax reproduce` would do it."""
+    out = tmp_path_factory.mktemp("reproduction")
+    for run in plan(chosen_items("all"), out=out, **OPTIONS).runs:
+        begin(run.config, out=run.folder.path)
+    return out
+
+
+@pytest.fixture(scope="module")
+def runs(folder) -> PaperRuns:
+    return measure_runs(chosen_items("all"), out=folder, quick=True, **OPTIONS)
+
+
+@pytest.fixture(scope="module")
+def making(runs) -> Making:
+    return Making(runs)
+
+
+def test_an_item_needs_what_its_figure_shows():
+    assert {task for task, _ in needed([ITEMS["fig-reconstruction"]])} == {"redundant-arm"}
+    assert [variant.key for _, variant in needed([ITEMS["fig-training"]])] == ["stax", "stax-nt", "stax-reset"] * 3
+    everything = list(needed(chosen_items("all")))
+    assert len(everything) == len(VARIANTS) * 3 - 2
+    assert sum(variant.key == "stax-ef" for _, variant in everything) == 1
+
+
+def test_runs_are_shared_between_items(tmp_path):
+    one = {run.name for run in plan([ITEMS["fig-training"]], out=tmp_path, budget=500, seeds=2).runs}
+    every = {run.name for run in plan(chosen_items("all"), out=tmp_path, budget=500, seeds=2).runs}
+    assert one < every
+
+
+def test_coverage_drawn_is_coverage_measured(runs, making):
+    figure = making.figures("fig-coverage")["fig-coverage"]
+    assert [axes.get_title() for axes in figure.axes] == list(TASKS.values())
+    for axes, task in zip(figure.axes, TASKS, strict=True):
+        names = [label.get_text() for label in axes.get_xticklabels()]
+        points = [line for line in axes.get_lines() if line.get_marker() == "o"]
+        assert len(points) == len(names)
+        for name, line in zip(names, points, strict=True):
+            key = next(key for key, variant in VARIANTS.items() if variant.name == name)
+            folders = [run.path for run in runs.group(task, key).group.runs]
+            expected = [100 * load(path).coverage for path in folders]
+            np.testing.assert_allclose(line.get_ydata(), expected)
+
+
+def test_rewards_drawn_are_rewards_measured(runs, making):
+    figures = making.figures("fig-reward")
+    assert set(figures) == {f"fig-reward-{task}" for task in TASKS}
+    figure = figures["fig-reward-redundant-arm"]
+    for number, axes in enumerate(figure.axes[::2]):
+        for line in axes.get_lines():
+            key = next(key for key, variant in VARIANTS.items() if variant.name == line.get_label())
+            ends = [load(run.path).max_reward[number] for run in runs.group("redundant-arm", key).group.runs]
+            assert line.get_ydata()[-1] == pytest.approx(np.median(ends))
+
+
+def test_archives_drawn_are_those_of_the_run_that_covered_most(runs, making):
+    figure = making.figures("fig-archives")["fig-archives"]
+    drawn = {}
+    for axes, (key, task) in zip(
+        figure.axes, ((key, task) for key in ITEMS["fig-archives"].variants for task in TASKS), strict=True
+    ):
+        drawn[key, task] = [part.get_offsets() for part in axes.collections if isinstance(part, PathCollection)]
+    for (key, task), (exploring, rewarded) in drawn.items():
+        best = max(runs.group(task, key).group.runs, key=lambda run: run.coverage)
+        ends = archive_ends(best)
+        np.testing.assert_array_equal(exploring, ends.exploring)
+        assert len(rewarded) == len(ends.rewarded)
+
+
+@pytest.mark.parametrize("item", ["fig-ablation", "fig-training"])
+def test_courses_have_a_line_a_variant_and_a_panel_an_area(making, item):
+    figures = making.figures(item)
+    names = [VARIANTS[key].name for key in ITEMS[item].variants]
+    for figure, panels in zip(figures.values(), (3, 7), strict=True):
+        assert len(figure.axes) == panels
+        for axes in figure.axes:
+            assert [line.get_label() for line in axes.get_lines()] == names
+            assert all(line.get_linestyle() == "-" for line in axes.get_lines())
+
+
+def test_reconstructions_are_of_the_arm(runs, making):
+    result = load(runs.best("redundant-arm", "stax").path)
+    seen, made = reconstructions(result)
+    figure = making.figures("fig-reconstruction")["fig-reconstruction"]
+    pictures = [axes.get_images()[0].get_array() for axes in figure.axes]
+    np.testing.assert_allclose(np.stack(pictures), np.concatenate([seen, made]))
+    assert seen.shape[1:] == (64, 64, 3)
+    error, otherwise = arm_errors(runs)
+    assert 0 < error < 1
+    assert 0 < otherwise < 1
+
+
+def test_similarities_are_drawn_for_trained_and_random(making):
+    values = making.similarities()
+    assert set(values) == set(TASKS)
+    figure = making.figures("fig-similarity")["fig-similarity"]
+    points = [line.get_ydata() for line in figure.axes[0].get_lines() if line.get_marker() == "o"]
+    expected = [sample for task in TASKS for sample in (values[task].trained, values[task].random)]
+    for drawn, sample in zip(points, expected, strict=True):
+        np.testing.assert_allclose(drawn, sample)
+        assert all(0 <= value <= 1 for value in sample)
+
+
+def test_parts_of_an_area():
+    rng = np.random.default_rng(0)
+    one = rng.normal(size=(300, 3))
+    assert parts(one) == 1
+    assert parts(np.concatenate([one, one + 50])) == 2
+    assert parts(np.concatenate([one, one + 50, one - [0, 60, 0]])) == 3
+    assert parts(np.zeros((5, 2))) == 1
+
+
+def test_a_split_shows_the_policies_of_one_area(runs, making):
+    for split in making.splits():
+        policies = final_policies(runs.best(split.task, "stax"))
+        inside = (policies.reward_area == split.area) & (policies.reward > 0)
+        np.testing.assert_array_equal(split.ground_truth, policies.ground_truth[inside])
+        assert split.components.shape == (inside.sum(), 2)
+        np.testing.assert_allclose(split.components.mean(axis=0), 0, atol=1e-9)
+    assert making.figures("fig-split")["fig-split"] is not None
+
+
+def test_every_claim_has_an_answer_and_a_single_seed_proves_nothing(making):
+    tested = making.claims()
+    assert len(tested) == len(CLAIMS) >= 35
+    for one in tested:
+        assert one.answer.ours
+        assert one.answer.verdict in ("agrees", "differs", "cannot be told")
+        if "p = " in one.claim.paper or "p < " in one.claim.paper:
+            assert "too few seeds" in one.answer.ours or one.claim.words.startswith("TAXONS is worse")
+    assert any(one.answer.verdict == "cannot be told" for one in tested)
+
+
+def curves_of(values: dict[str, float], seeds: int = 15):
+    """Runs whose coverage and rewards are these, a little different from seed to seed."""
+    from stax.analysis.comparison import MeasuredGroup
+    from stax.analysis.grouping import RunGroup
+    from stax.analysis.measures import Curve, Measured
+
+    class Described:
+        class task:  # noqa: N801
+            class reward_areas:  # noqa: N801
+                pass
+
+    groups = {}
+    for number, (key, value) in enumerate(values.items()):
+        measured = []
+        for seed in range(seeds):
+            end = value + 0.001 * ((seed * 7 + number) % seeds)
+            course = Curve(np.array([0, 100]), np.array([0.0, end]))
+            measured.append(Measured(1000, course, [course]))
+        groups["curling", key] = MeasuredGroup(RunGroup(key, VARIANTS[key].algo, 0, True, []), measured)
+    return PaperRuns(1000, seeds, "default", False, {}, groups)
+
+
+@pytest.mark.parametrize(("stax", "verdict"), [(0.9, "agrees"), (0.6, "differs"), (0.98, "differs")])
+def test_a_claim_of_no_difference_is_tested(stax, verdict):
+    coverage = {"ns": 0.9, "map-elites": 0.9, "moo-nr": 0.5, "serene": 0.9, "taxons": 0.7, "stax": stax}
+    claim = CLAIMS[0]
+    assert "as much as NS on Curling" in claim.words
+
+    class Only:
+        runs = curves_of(coverage)
+
+    answer: Answer = claim.test(Only())
+    assert answer.verdict == verdict
+    assert "p = " in answer.ours
+
+
+def test_everything_is_written_and_labelled_as_a_quick_look(folder, runs, tmp_path):
+    said = []
+    written = make_all(chosen_items("all"), runs, tmp_path, command="stax reproduce all --quick", say=said.append)
+    assert len(said) == len(ITEMS)
+    names = {path.name for path in written}
+    assert {"README.md", "claims.csv", "fig-coverage.png", "fig-coverage.pdf", "fig-split.png"} <= names
+    assert all(path.is_file() for path in written)
+    page = (tmp_path / "README.md").read_text()
+    assert "QUICK LOOK: 130 evaluations, 1 seed" in page
+    assert "(the paper: 500,000 and 15)" in page
+    assert "`stax reproduce all --quick`" in page
+    for path in written:
+        if path.suffix == ".png":
+            assert f"(figures/{path.name})" in page
+    with (tmp_path / "claims.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert [row["claim"] for row in rows] == [claim.words for claim in CLAIMS]
+
+
+def test_the_command_makes_one_figure_of_runs_that_are_there(folder, capsys, monkeypatch):
+    monkeypatch.chdir(folder)
+    settings = [word for name, value in SMALL.items() for word in ("--set", f"{name}={value}")]
+    arguments = ["reproduce", "fig-coverage", "--budget", "130", "--seeds", "1", "--out", str(folder), *settings]
+    assert main(arguments) == 0
+    output = capsys.readouterr()
+    assert output.out == f"{folder}\n"
+    assert "all 19 runs are finished; only figures and tables are made" in output.err
+    assert (folder / "figures" / "fig-coverage.pdf").is_file()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["fig-coverag"], "There is no item 'fig-coverag'; did you mean 'fig-coverage'?"),
+        (["all", "--preset", "papr"], "There is no preset 'papr'; did you mean 'paper'?"),
+        (["all", "--budget", "50", "--dry-run"], "budget must be at least one population of 100 evaluations, not 50."),
+        (["all", "--set", "population=3"], "There is no parameter 'population'; did you mean 'population_size'?"),
+    ],
+)
+def test_bad_input_is_one_sentence(arguments, message, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main(["reproduce", *arguments]) == 2
+    assert capsys.readouterr().err.splitlines()[-1].startswith(f"stax: {message}")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_answered_claims_are_in_the_order_of_the_paper():
+    sections = [claim.section for claim in CLAIMS]
+    assert sections == sorted(sections)
