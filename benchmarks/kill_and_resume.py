@@ -67,7 +67,7 @@ class Work:
         started = time.monotonic() - began
         self._end(process)
         # Each kill gets its part of the search's time on average, so that most of them hit.
-        pause = 2 * (time.monotonic() - began - started) / max(case.kills, 1)
+        pause = 1.4 * (time.monotonic() - began - started) / max(case.kills, 1)
         while case.kills:
             case.runs += 1
             killed = self._folder / f"{name}-{case.runs}"

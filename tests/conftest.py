@@ -1,23 +1,19 @@
-"""Shared by the tests: the tasks, made once, and recorded rollouts."""
+"""Shared by the tests: the tasks, made once, and a Ray cluster."""
 
 from __future__ import annotations
 
 import logging
 import os
 import signal
-from pathlib import Path
 
-import numpy as np
 import pytest
 
 import stax
+from rollout_samples import NAMES
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # Tests started in the background inherit that Ctrl-C is ignored, and so would the commands that they interrupt.
     signal.signal(signal.SIGINT, signal.default_int_handler)
-
-DATA = Path(__file__).parent / "data"
-NAMES = ("curling", "hard-maze", "redundant-arm")
 
 
 @pytest.fixture(scope="session")
@@ -48,13 +44,3 @@ def ray_cluster():
 @pytest.fixture(params=NAMES)
 def task(request, tasks):
     return tasks[request.param]
-
-
-def random_genomes(task: stax.Task, count: int, seed: int = 0, scale: float = 1.0) -> np.ndarray:
-    return np.random.default_rng(seed).normal(scale=scale, size=(count, task.genome_size))
-
-
-def recorded(name: str) -> dict[str, np.ndarray]:
-    """Twenty rollouts recorded from the original environment."""
-    with np.load(DATA / f"{name.replace('-', '_')}.npz") as data:
-        return {key: data[key] for key in data.files}

@@ -17,7 +17,10 @@ import stax
 from stax.cli.main import main
 
 TESTS = Path(__file__).parent
-COMMANDS = ("run", "tasks", "algos", "check-task", "bench")
+COMMANDS = (
+    *("run", "resume", "campaign", "show", "compare", "reproduce", "report", "replay"),
+    *("tasks", "algos", "check-task", "bench", "completion"),
+)
 
 
 def run(*arguments: str, cwd: Path = TESTS, **environment: str) -> subprocess.CompletedProcess[str]:

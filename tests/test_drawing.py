@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from conftest import random_genomes
+from rollout_samples import random_genomes
 from stax.tasks.drawing import View, discs, lines, new_canvas, paint, quads
 
 UP = View(left=0.0, top=1.0, width=1.0, y_down=False)

@@ -7,6 +7,7 @@ import csv
 import hashlib
 import io
 import json
+import os
 import re
 import shutil
 import signal
@@ -564,8 +565,6 @@ def test_links_that_lead_out_of_the_folder_are_refused(name, whole, half, tmp_pa
 
 
 def test_links_to_themselves_and_pipes_are_refused(whole, tmp_path, capsys):
-    import os
-
     copy = shutil.copytree(whole, tmp_path / "copy")
     (copy / "metrics.csv").unlink()
     (copy / "metrics.csv").symlink_to(copy / "metrics.csv")
@@ -765,6 +764,7 @@ def test_results_that_are_none_are_not_loaded(name, spoil, told, learned, tmp_pa
         ('algo = "serene"', "algo = " + "[" * 3000, "is not TOML"),
         ('algo = "serene"', "algo = " + "9" * 5000, "is not TOML"),
         ("genome_bounds", "genome_bunds", "did you mean 'genome_bounds'?"),
+        ("workers = 1", "workers = 1000000", "workers must be a whole number from 1 to 1024, not 1000000."),
     ],
 )
 def test_a_configuration_that_is_none_is_refused(before, after, told, copy, capsys):
@@ -806,3 +806,12 @@ def test_a_killed_process_leaves_its_lock_to_the_next(commands, trouble, tmp_pat
     trouble()
     stax.resume(out, trust=True)
     same_run(out, whole)
+
+
+def test_a_terminal_does_not_obey_a_stranger(copy, capsys):
+    said = {**summary(copy), "status": "failed", "error": "it \x1b[2J fell\noff"}
+    (copy / "summary.json").write_text(json.dumps(said))
+    assert main(["show", str(copy)]) == 0
+    assert "it ?[2J fell?off" in capsys.readouterr().out
+    with pytest.raises(stax.InvalidInputError, match=re.escape("(it ?[2J fell off)")):
+        stax.load(copy)

@@ -10,7 +10,7 @@ import pytest
 from gymnasium.utils.env_checker import check_env
 
 import stax
-from conftest import random_genomes
+from rollout_samples import random_genomes
 from stax.policies import act
 from stax.tasks.gymnasium_envs import HardMazeEnv
 from stax.tasks.gymnasium_registration import ENVIRONMENTS, register_environments

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import stax
-from conftest import DATA, recorded
+from rollout_samples import DATA, recorded
 
 CASES = [
     # task, options, distance, recorded states are this many steps apart

@@ -565,7 +565,7 @@ def test_a_device_that_is_not_there():
 
 def test_foreign_states_are_refused():
     space, other = learned(), learned(code_size=3)
-    with pytest.raises(InvalidInputError, match="names or shapes differ"):
+    with pytest.raises(InvalidInputError, match="names, shapes or types differ"):
         space.restore(other.arrays(), other.numbers())
 
 

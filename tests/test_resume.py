@@ -103,6 +103,29 @@ def test_a_run_interrupted_again_and_again_ends_like_one_that_never_was(algo, ou
     same_run(out, references(algo))
 
 
+@pytest.mark.parametrize(
+    ("task", "algo", "budget", "parameters"),
+    [
+        ("troubled_tasks:NoTruthTask", "stax", 130, {}),
+        ("own_tasks:NeverTask", "stax", 100, {}),
+        ("troubled_tasks:SquareTask", "serene", 13, {}),
+        ("troubled_tasks:SquareTask", "stax-reset", 200, {"preset": "paper", "kept_weights": "last"}),
+        ("troubled_tasks:SquareTask", "serene", 150, {"emitters": False, "archive_selection": "most-novel"}),
+        ("redundant-arm", "ns", 60, {"descriptor": "states", "task.view": "end-effector"}),
+    ],
+    ids=["no ground truth", "no reward", "one more than a population", "another preset", "other parameters", "states"],
+)
+def test_odd_runs_are_no_exception(task, algo, budget, parameters, out, tmp_path):
+    given = {"algo": algo, "budget": budget, "seed": SEED, "workers": 1, **QUICK, **parameters}
+    stax.run(task, out=tmp_path / "whole", **given)
+    outcome, interruptions = attempt(stax.run, task, out=out, stop=Stop(1), **given), 0
+    while isinstance(outcome, stax.RunInterrupted):
+        interruptions += 1
+        outcome = attempt(stax.resume, out, trust=True, stop=Stop(1))
+    assert interruptions
+    same_run(out, tmp_path / "whole")
+
+
 def test_an_interrupted_run_can_be_loaded_as_far_as_it_came(out, references):
     with pytest.raises(stax.RunInterrupted) as interrupted:
         stax.run(TASK, budget=BUDGET, seed=SEED, workers=1, out=out, stop=Stop(3), **QUICK)

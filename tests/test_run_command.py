@@ -222,7 +222,7 @@ class Terminal:
 
 @pytest.mark.parametrize(("columns", "colourless"), [(100, {}), (60, {"NO_COLOR": "1"})])
 def test_live_display(tmp_path, columns, colourless):
-    arguments = ("redundant-arm", "--algo", "serene", "--budget", "3000")
+    arguments = ("redundant-arm", "--algo", "serene", "--budget", "9000")
     terminal = Terminal(*arguments, cwd=tmp_path, columns=columns, **colourless)
     assert terminal.end() == "runs/redundant-arm-serene-0-1\n"
     assert terminal.process.returncode == 0
@@ -230,9 +230,9 @@ def test_live_display(tmp_path, columns, colourless):
     assert "\x1b[?25l" in shown
     assert shown.rindex("\x1b[?25h") > shown.rindex("\x1b[?25l"), "the cursor is back"
     text = CONTROL.sub("", shown).replace("\r\n", "\n").replace("\r", "\n")
-    for words in ("serene on redundant-arm, seed 0, preset default", "phase        exploration", "━", " of 3,000", " left, "):
+    for words in ("serene on redundant-arm, seed 0, preset default", "phase        exploration", "━", " of 9,000", " left, "):
         assert words in text
-    last = text[text.rindex("100 %  3,000 of 3,000") :]
+    last = text[text.rindex("100 %  9,000 of 9,000") :]
     for words in (
         "phase        done",
         "coverage",

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import stax
-from conftest import NAMES, random_genomes
+from rollout_samples import NAMES, random_genomes
 from stax.compiling import in_slices
 from stax.tasks.task import RewardArea, Rollouts, area_rewards, check_genomes, sample_steps
 

@@ -34,3 +34,8 @@ def in_one_line(error: BaseException) -> str:
     text = f"{type(error).__name__}: {' '.join(str(error).split())}"
     frames = traceback.extract_tb(error.__traceback__)
     return f"{text} ({Path(frames[-1].filename).name}, line {frames[-1].lineno})" if frames else text
+
+
+def printable(text: object) -> str:
+    """Words of a stranger's in one line, without anything that a terminal would obey."""
+    return "".join(letter if letter.isprintable() else "?" for letter in " ".join(str(text).split()))

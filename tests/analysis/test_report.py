@@ -10,6 +10,7 @@ import os
 import re
 import shutil
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -217,6 +218,13 @@ def test_the_numbers_are_those_of_the_summary(tabs, folders):
         assert sum(int(row[1].replace(",", "")) for row in spent) == said["evaluations"]
 
 
+def test_failed_evaluations_are_told_by_their_reasons(folder):
+    change_summary(folder, failed_evaluations={"ValueError: <b>no</b>": 2, "took too long": 1})
+    page = write_report(readable_run(folder), folder).path.read_text()
+    assert '<span class="value" data-fact="found-failed">3</span>' in page
+    assert "2 x ValueError: &lt;b&gt;no&lt;/b&gt;; 1 x took too long" in page
+
+
 def test_areas_are_reached_when_the_ledger_says(tabs, folders):
     result = stax.load(folders["arm"])
     reward, area = result.ledger["reward"], result.ledger["reward_area"]
@@ -331,7 +339,9 @@ def test_a_policy_tells_its_numbers(tabs, folders):
     assert said.startswith(f"Policy {archive.id[row]} ")
     for words in (f"reward {archive.reward[row]:.4g}", f"reward area {area}", f"steps {archive.steps[row]}", "novelty "):
         assert words in said
-    assert said.endswith(f"stax replay {folders['arm']} {archive.id[row]}")
+    assert said.endswith(f"stax replay {folders['arm']} {archive.id[row]} Back")
+    page.get_by_role("button", name="Back").click()
+    assert text(page, "#policy h3") == "The highest rewards"
 
 
 def test_a_box_around_policies_lists_them(tabs, folders):
@@ -411,6 +421,13 @@ def test_emitters_were_last_seen_where_the_ledger_says(folders):
         assert row.outcome.born == mine[0]
 
 
+def test_emitters_that_are_none_are_refused(folders):
+    result = stax.load(folders["sliding"])
+    broken = replace(result.emitters[0], best_reward=None)
+    with pytest.raises(stax.InvalidInputError, match="The list of emitters is damaged: best_reward of emitter 0 is None"):
+        emitters.emitter_histories(replace(result, emitters=[broken]))
+
+
 # Pictures
 
 
@@ -480,6 +497,8 @@ def test_light_and_dark(tabs):
 
 def test_a_phone_scrolls_in_one_direction(tabs):
     phone = tabs("arm", viewport=PHONE, is_mobile=True, has_touch=True)
+    widths = phone.eval_on_selector_all(".plot", "plots => plots.map(plot => plot._fullLayout.width)")
+    assert max(widths) <= PHONE["width"]
     # A finger on a plot scrolls the page.
     assert phone.evaluate("document.getElementById('plot-archives').layout.dragmode") is False
     assert text(phone, "#policy .hint") == "Tap a policy for its numbers."
@@ -487,8 +506,6 @@ def test_a_phone_scrolls_in_one_direction(tabs):
         page.set_viewport_size(PHONE)
         assert page.evaluate("document.documentElement.scrollWidth") == PHONE["width"]
         page.set_viewport_size(WINDOW)
-    widths = phone.eval_on_selector_all(".plot", "plots => plots.map(plot => plot.scrollWidth)")
-    assert max(widths) <= WINDOW["width"]
 
 
 def test_it_prints(tabs, tmp_path):
@@ -523,6 +540,17 @@ def test_names_from_strangers_do_no_harm(tabs):
     page.mouse.move(*place(page, 0, 0))
     page.wait_for_selector("#plot-archives .hovertext")
     assert page.evaluate("window.harmed") is None
+
+
+def test_no_button_sends_anything_anywhere(tabs):
+    """Plotly's own list of buttons has one that does."""
+    page = tabs("arm")
+    names = page.eval_on_selector_all(".modebar-btn", "buttons => [...new Set(buttons.map(button => button.dataset.title))]")
+    assert names == ["Download plot as a PNG", "Zoom", "Pan", "Box Select", "Lasso Select", "Zoom in", "Zoom out", "Reset axes"]
+    page.locator("#plot-course").hover()
+    with page.expect_download() as download:
+        page.locator("#plot-course .modebar-btn").first.click()
+    assert Path(download.value.path()).read_bytes()[:4] == b"\x89PNG"
 
 
 def test_the_page_names_no_other_place(pages):

@@ -114,7 +114,7 @@ def build_parser() -> argparse.ArgumentParser:
         " claims, all. By default the paper's own budget and seeds: months of computing time. With --quick: minutes.",
     )
     again.add_argument("item", metavar="ITEM", nargs="?", default="all", help="a figure, claims or all (default all)")
-    again.add_argument("--quick", action="store_true", help="2,000 evaluations and 2 seeds, to see how it looks")
+    again.add_argument("--quick", action="store_true", help="1,500 evaluations and 2 seeds, to see how it looks")
     again.add_argument("--budget", type=_whole(1), metavar="N", help="evaluations of each run (default 500,000, the paper's)")
     again.add_argument("--seeds", type=_whole(1), metavar="N", help="runs of each method and task (default 15, the paper's)")
     again.add_argument("--preset", metavar="NAME", help="default, paper or published-code (default default)")

@@ -36,11 +36,14 @@ def show_command(path: str, *, as_json: bool) -> str:
         return json.dumps(summary or {"status": "not begun"}, indent=2)
     metrics = load_metrics(folder) if folder.file("metrics.csv").is_file() else []
     try:
-        return "\n".join(_lines(folder, config, DescribedTask(description), summary, metrics))
+        lines = _lines(folder, config, DescribedTask(description), summary, metrics)
+        return "\n".join("".join(letter if letter.isprintable() else "?" for letter in line) for line in lines)
     except InvalidInputError:
         raise
     except NONSENSE as error:
-        raise InvalidInputError(f"The summary or the metrics in {path!r} are damaged ({type(error).__name__}: {error}).") from None
+        raise InvalidInputError(
+            f"The summary or the metrics in {path!r} are damaged ({type(error).__name__}: {error})."
+        ) from None
 
 
 def _lines(

@@ -21,6 +21,7 @@ _FILES = {
     "archives/reward.npz": "the policies of the reward archive",
     "autoencoder.safetensors": "the trained autoencoder",
     "archives.png": "where the policies of both archives end, and the course of the search",
+    "report.html": "a page about the run, by 'stax report'",
     "config.toml": "what is needed to run it again: stax run --config",
 }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 
 from matplotlib.axes import Axes
@@ -26,7 +27,7 @@ def coverage_figures(runs: PaperRuns) -> dict[str, Figure]:
             draw_ends(axes, place, runs.group(task, key), runs.coverage(task, key))
         _name_places(axes, [name_of(key) for key in keys])
         axes.set(title=title(task), ylabel="coverage in %")
-    _caption(figure, runs, "Final coverage; lines: medians and extremes")
+    head(figure, runs, "Final coverage; lines: medians and extremes")
     return {"fig-coverage": figure}
 
 
@@ -52,7 +53,7 @@ def reward_figures(runs: PaperRuns) -> dict[str, Figure]:
             _name_places(below, [name_of(key) for key in BASELINES])
             panels.append(above)
         legend_below(figure, panels)
-        _caption(figure, runs, "Median highest reward per area over the budget (band: 10th to 90th percentile), and at the end")
+        head(figure, runs, "Median highest reward per area over the budget (band: 10th to 90th percentile), and at the end")
         figures[f"fig-reward-{task}"] = figure
     return figures
 
@@ -80,7 +81,7 @@ def archive_figures(runs: PaperRuns) -> dict[str, Figure]:
             axes.set_ylabel(name_of(key) if column == 0 else "", color=INK, size=11)
             panels.append(axes)
     legend_below(figure, panels)
-    _caption(figure, runs, "Ends of the archived policies in the ground-truth space, of the runs that covered the most")
+    head(figure, runs, "Ends of the archived policies in the ground-truth space, of the runs that covered the most")
     return {"fig-archives": figure}
 
 
@@ -104,7 +105,7 @@ def _courses(runs: PaperRuns, name: str, keys: Sequence[str]) -> dict[str, Figur
         axes.set_ylim(bottom=0)
         tidy(axes)
     legend_below(coverage, panels)
-    _caption(coverage, runs, "Median coverage over the budget; band: 10th to 90th percentile")
+    head(coverage, runs, "Median coverage over the budget; band: 10th to 90th percentile")
 
     columns = max(len(runs.areas(task)) for task in TASKS)
     reward = Figure(figsize=(3.8 * columns, 2.7 * len(TASKS) + 0.7), layout="constrained")
@@ -121,7 +122,7 @@ def _courses(runs: PaperRuns, name: str, keys: Sequence[str]) -> dict[str, Figur
             tidy(axes)
             panels.append(axes)
     legend_below(reward, panels)
-    _caption(reward, runs, "Median highest reward per area over the budget; band: 10th to 90th percentile")
+    head(reward, runs, "Median highest reward per area over the budget; band: 10th to 90th percentile")
     return {f"{name}-coverage": coverage, f"{name}-reward": reward}
 
 
@@ -137,9 +138,11 @@ def _name_places(axes: Axes, names: Sequence[str]) -> None:
     axes.set_xlim(-0.6, len(names) - 0.4)
 
 
-def _caption(figure: Figure, runs: PaperRuns, about: str) -> None:
+def head(figure: Figure, runs: PaperRuns, about: str) -> None:
     """What is shown, and what was run: a quick look must not be taken for the paper's experiment."""
-    figure.suptitle(f"{about}\n{caption(runs)}", color=INK, size=9.5)
+    width = int(13 * figure.get_figwidth())
+    lines = [line for text in (about, caption(runs)) for line in textwrap.wrap(text, width)]
+    figure.suptitle("\n".join(lines), color=INK, size=9.5)
 
 
 def caption(runs: PaperRuns) -> str:

@@ -13,7 +13,7 @@ from stax.analysis.comparison_plots import draw_ends
 from stax.analysis.measures import descriptor_similarity, final_policies, random_similarity
 from stax.analysis.style import INK, tidy
 from stax.representation.learned import LearnedSpace
-from stax.reproduction.figures import REWARDED, caption
+from stax.reproduction.figures import REWARDED, head
 from stax.reproduction.plan import TASKS
 from stax.reproduction.results import PaperRuns, title
 from stax.runs.result import Result, load
@@ -55,22 +55,22 @@ def similarities(runs: PaperRuns) -> dict[str, SimilarityValues]:
 
 def similarity_figures(runs: PaperRuns, found: dict[str, SimilarityValues]) -> dict[str, Figure]:
     """Similarity to the ground truth of the trained autoencoder's descriptors and of a random one's, for each task."""
-    figure = Figure(figsize=(7.6, 3.9), layout="constrained")
+    figure = Figure(figsize=(8.2, 3.9), layout="constrained")
     axes = figure.add_subplot()
     places, names = [], []
     for number, (task, values) in enumerate(found.items()):
         group = runs.group(task, "stax")
-        for offset, kind, sample in ((0.0, "trained", values.trained), (0.8, "random", values.random)):
-            place = 2.4 * number + offset
+        for offset, kind, sample in ((0.0, "trained", values.trained), (1.1, "random", values.random)):
+            place = 2.8 * number + offset
             if sample:
                 draw_ends(axes, place, group, sample)
             places.append(place)
             names.append(f"{title(task)}\n{kind}")
     tidy(axes, evaluations=False)
-    axes.set_xticks(places, names, size=8.5)
+    axes.set_xticks(places, names, size=8)
     axes.grid(visible=False, axis="x")
     axes.set(ylim=(-0.03, 1.03), ylabel="similarity (1 - correlation matrix distance)")
-    figure.suptitle(f"Similarity of STAX's descriptors and the ground truth\n{caption(runs)}", color=INK, size=9.5)
+    head(figure, runs, "Similarity of STAX's descriptors and the ground truth")
     return {"fig-similarity": figure}
 
 
@@ -87,7 +87,7 @@ def reconstruction_figures(runs: PaperRuns) -> dict[str, Figure]:
             axes.set(xticks=[], yticks=[])
             axes.spines[:].set_color("#c8ccd2")
             axes.set_ylabel(name if column == 0 else "", color=INK, size=10)
-    figure.suptitle(f"Observations of archived policies and their reconstructions\n{caption(runs)}", color=INK, size=9.5)
+    head(figure, runs, "Observations of archived policies and their reconstructions")
     return {"fig-reconstruction": figure}
 
 
@@ -173,5 +173,5 @@ def split_figures(runs: PaperRuns, found: list[Split]) -> dict[str, Figure]:
             axes.set_title(f"{where}: {about} ({count} {'part' if count == 1 else 'parts'})")
             tidy(axes, evaluations=False)
             axes.title.set_fontsize(9.5)
-    figure.suptitle(f"One reward area in both spaces\n{caption(runs)}", color=INK, size=9.5)
+    head(figure, runs, "One reward area in both spaces")
     return {"fig-split": figure}

@@ -153,9 +153,8 @@ def _page(
 
 def claims_table(tested: Sequence[AnsweredClaim]) -> list[str]:
     """Claim, the paper's figure, ours, and the verdict, as Markdown."""
-    counts = {
-        verdict: sum(one.answer.verdict == verdict for one in tested) for verdict in ("agrees", "differs", "cannot be told")
-    }
+    plural = {"agrees": "agree", "differs": "differ", "cannot be told": "cannot be told"}
+    counts = {words: sum(one.answer.verdict == verdict for one in tested) for verdict, words in plural.items()}
     lines = ["## claims: every sentence of the paper's Section 5 that can be tested", ""]
     lines += [f"{len(tested)} claims: " + ", ".join(f"{count} {verdict}" for verdict, count in counts.items()) + "."]
     section = ""

@@ -14,7 +14,7 @@ from stax.runs.folder import RunFolder
 from stax.search.parameters import no_such
 
 PAPER_BUDGET, PAPER_SEEDS = 500_000, 15
-QUICK_BUDGET, QUICK_SEEDS = 2_000, 2
+QUICK_BUDGET, QUICK_SEEDS = 1_500, 2
 TASKS = {"curling": "Curling", "hard-maze": "HardMaze", "redundant-arm": "Redundant Arm"}
 """In the paper's order, with its names."""
 

@@ -41,6 +41,8 @@ DEVICES = ("auto", "cpu", "cuda", "mps")
 _NONE = "none"
 """How TOML, which has no such value, says None."""
 _PACKAGES = ("gymnasium", "moocore", "numba", "numpy", "pyarrow", "ray", "safetensors", "scipy", "torch")
+_MOST_LOCAL_WORKERS = 1024
+"""More threads than that break OpenMP rather than the record."""
 _MOST_TEXT = 2**20
 """Bytes of a configuration."""
 _INFORMATION = ("made_with", "machine", "task_description")
@@ -144,6 +146,7 @@ def make_config(given: Mapping[str, Any], parameters: Mapping[str, Any]) -> RunC
     if not isinstance(given["task"], str):
         raise InvalidInputError(f"task must be a task's name, not {given['task']!r}.")
     algo, preset = str(given.get("algo", "stax")), str(given.get("preset", "default"))
+    backend = check_choice("backend", given.get("backend", "local"), BACKENDS)
     search, settings, options = split_parameters(parameters)
     config = RunConfig(
         task=given["task"],
@@ -152,9 +155,11 @@ def make_config(given: Mapping[str, Any], parameters: Mapping[str, Any]) -> RunC
         preset=preset,
         seed=check_whole("seed", given.get("seed", 0), 0),
         budget=check_whole("budget", given.get("budget", DEFAULT_BUDGET), 1),
-        workers=check_whole("workers", given.get("workers", available_threads()), 1),
+        workers=check_whole(
+            "workers", given.get("workers", available_threads()), 1, _MOST_LOCAL_WORKERS if backend == "local" else None
+        ),
         device=check_choice("device", given.get("device", "auto"), DEVICES),
-        backend=check_choice("backend", given.get("backend", "local"), BACKENDS),
+        backend=backend,
         address=given.get("address"),
         parameters=make_parameters(preset, find_method(algo).parameters, search),
         settings=replace(RunSettings(), **settings),

@@ -9,7 +9,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from stax.errors import InvalidInputError
+from stax.errors import InvalidInputError, printable
 from stax.representation.space import DescriptorSpace
 from stax.runs.config import RunConfig
 from stax.runs.described_task import DescribedTask
@@ -220,10 +220,10 @@ def _not_loadable(folder: RunFolder, summary: Mapping[str, Any]) -> str:
     """Why there is no result yet."""
     status, path = summary.get("status", "not begun"), str(folder.path)
     if status == "failed":
-        return f"The run in {path!r} has failed, and can be resumed ({summary.get('error', 'nobody knows why')})"
+        return f"The run in {path!r} has failed, and can be resumed ({printable(summary.get('error', 'nobody knows why'))})"
     if status == "running" and not folder.in_use:
         return f"The run in {path!r} was killed, and can be resumed"
-    return f"The run in {path!r} is {status if isinstance(status, str) else 'in no known state'}"
+    return f"The run in {path!r} is {printable(status)}"
 
 
 def remade_task(config: RunConfig, *, trust: bool) -> Task | None:

@@ -109,11 +109,11 @@ def _restore(search: Search, arrays: Mapping[str, NDArray[Any]], numbers: Mappin
     search.ledger.restore(_within(arrays, "ledger"), evaluations)
 
     search.evaluations = evaluations
-    search.chunks = int(numbers["chunks"])
+    search.chunks = _count(numbers, "chunks", evaluations)
     search.max_reward = [float(reward) for reward in numbers["max_reward"]]
-    search.training_interval = int(numbers["training_interval"])
-    search.chunks_since_training = int(numbers["chunks_since_training"])
-    search.emitters_made = int(numbers["emitters_made"])
+    search.training_interval = _count(numbers, "training_interval", evaluations)
+    search.chunks_since_training = _count(numbers, "chunks_since_training", evaluations)
+    search.emitters_made = _count(numbers, "emitters_made", evaluations)
     search.retired = [EmitterRecord(**record) for record in numbers["retired"]]
     search.metrics = [dict(row) for row in numbers["metrics"]]
     search.stopwatch.seconds.update({name: float(seconds) for name, seconds in numbers["seconds"].items()})
@@ -123,6 +123,14 @@ def _restore(search: Search, arrays: Mapping[str, NDArray[Any]], numbers: Mappin
     search.candidates.append(sets["candidates"], search.reward_archive.policies)
     search.index_archives()
     search.count_coverage()
+
+
+def _count(numbers: Mapping[str, Any], name: str, evaluations: int) -> int:
+    """How often something has happened, which takes an evaluation each time at least."""
+    count = int(numbers[name])
+    if not 0 <= count <= evaluations:
+        raise InvalidInputError(f"The state's {name} are {count}, after {evaluations} evaluations.")
+    return count
 
 
 def _within(arrays: Mapping[str, NDArray[Any]], prefix: str) -> Arrays:

@@ -89,7 +89,7 @@ def archive_picture(result: Result, why_described: str) -> ArchivePicture:
         if len(shown) < len(whole)
     ]
     return ArchivePicture(
-        figure=figure(traces, layout),
+        figure=figure(traces, layout, even_legend=True),
         policies=[_columns(task, archive, name) for archive, (name, _) in zip(archives, names, strict=True)],
         about=". ".join([places.about, *left_out]) + ".",
         square=places.square,

@@ -15,8 +15,12 @@ INK = "#768190"
 """Lines that belong to no area or archive."""
 
 
-def figure(traces: list[dict[str, Any]], layout: dict[str, Any]) -> Figure:
-    """A figure that takes the size of its place on the page."""
+def figure(traces: list[dict[str, Any]], layout: dict[str, Any], *, even_legend: bool = False) -> Figure:
+    """A figure that takes the size of its place on the page.
+
+    Args:
+        even_legend: whether dots are of one size in the legend, however small they are in the plot.
+    """
     legend = {
         "orientation": "h",
         "x": 0,
@@ -25,7 +29,7 @@ def figure(traces: list[dict[str, Any]], layout: dict[str, Any]) -> Figure:
         "yanchor": "bottom",
         "bgcolor": _CLEAR,
         "traceorder": "normal",
-        "itemsizing": "constant",
+        "itemsizing": "constant" if even_legend else "trace",
     }
     common = {
         "autosize": True,
@@ -34,6 +38,7 @@ def figure(traces: list[dict[str, Any]], layout: dict[str, Any]) -> Figure:
         "font": {"family": _FONT, "size": 13},
         "margin": {"l": 8, "r": 8, "t": 8, "b": 8},
         "hoverlabel": {"bgcolor": "#ffffff", "font": {"color": "#1c2128", "size": 13}, "align": "left"},
+        "modebar": {"bgcolor": _CLEAR, "color": "#8a919c", "activecolor": "#1f62bf"},
         "showlegend": True,
         "legend": legend,
     }

@@ -129,7 +129,7 @@ def _vectors(result: Result, policies: PolicySet) -> Figure:
                     "marker": {"size": 5},
                 }
             )
-    layout = {"xaxis": axis("number of the observation", dtick=1 if seen.shape[1] <= 20 else None), "yaxis": axis("value")}
+    layout = {"xaxis": axis("place in the observation", dtick=1 if seen.shape[1] <= 20 else None), "yaxis": axis("value")}
     return figure(traces, layout)
 
 

@@ -30,7 +30,9 @@
       responsive: true,
       displaylogo: false,
       displayModeBar: coarse ? false : "hover",
-      modeBarButtonsToRemove: name === "archives" ? ["autoScale2d"] : ["autoScale2d", "select2d", "lasso2d"],
+      // All that there shall be: by itself Plotly offers to send the plot to its makers.
+      modeBarButtons: [["toImage"], name === "archives" ? ["zoom2d", "pan2d", "select2d", "lasso2d"] : ["zoom2d", "pan2d"], ["zoomIn2d", "zoomOut2d", "resetScale2d"]],
+      plotlyServerURL: "",
     };
     window.Plotly.newPlot(place, figure.data, figure.layout, config);
     plots.push(place);
@@ -84,10 +86,15 @@
     const list = make("dl");
     for (const [name, value] of numbersOf(archive, row)) list.append(make("dt", name), make("dd", String(value)));
     panel.replaceChildren(make("h3", `Policy ${archive.id[row]}`), list);
-    if (!details.replay) return;
-    const command = make("p");
-    command.append(make("code", `${details.replay[0]}${archive.id[row]}${details.replay[1]}`));
-    panel.append(command);
+    if (details.replay) {
+      const command = make("p");
+      command.append(make("code", `${details.replay[0]}${archive.id[row]}${details.replay[1]}`));
+      panel.append(command);
+    }
+    const back = make("button", "Back", "link");
+    back.type = "button";
+    back.addEventListener("click", forget);
+    panel.append(back);
   };
   const most = 100;
   const hint = coarse
@@ -135,15 +142,16 @@
     const points = archives.map((_, number) => (chosen ? chosen.filter(([one]) => one === number).map(([, row]) => row) : null));
     window.Plotly.restyle(ends, { selectedpoints: points }, archives.map((_, number) => number));
   };
+  const forget = () => {
+    marked(null);
+    showBest();
+  };
   ends.on("plotly_click", (event) => {
     const chosen = show(event.points.slice(0, 1));
     if (chosen.length) marked(chosen);
   });
   ends.on("plotly_selected", (event) => event && show(event.points));
-  ends.on("plotly_doubleclick", () => {
-    marked(null);
-    showBest();
-  });
+  ends.on("plotly_doubleclick", forget);
   showBest();
 
   // Films stop and play
