@@ -74,10 +74,9 @@ def _training() -> Iterator[Run]:
 
 
 def _paper_budget() -> Iterator[Run]:
-    """The order of the methods that know the ground truth, at the budget of the paper."""
-    for task in ("redundant-arm", "hard-maze"):
-        for algo in ("map-elites", "moo-nr", "ns"):
-            yield Run(task, algo, algo, 0, 500_000)
+    """The order of the methods that know the ground truth, at the budget of the paper, on the quickest task."""
+    for algo in ("map-elites", "moo-nr", "ns"):
+        yield Run("redundant-arm", algo, algo, 0, 500_000)
 
 
 STUDIES = {

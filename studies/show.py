@@ -63,6 +63,10 @@ def labels_of(runs: Runs) -> list[str]:
     return list(dict.fromkeys(label for _, label, _ in sorted(runs, key=lambda run: list(COLORS).index(run[1]))))
 
 
+def tasks_of(runs: Runs) -> list[str]:
+    return [task for task in TASKS if any(task == of_task for of_task, _, _ in runs)]
+
+
 def seeds_of(runs: Runs, task: str, label: str) -> list[Rows]:
     return [rows for (of_task, of_label, _), rows in sorted(runs.items()) if (of_task, of_label) == (task, label)]
 
@@ -84,9 +88,9 @@ def markdown(header: list[str], lines: list[list[str]]) -> str:
 def coverage_table(runs: Runs) -> str:
     lines = []
     for label in labels_of(runs):
-        cells = [mean_and_range([rows[-1]["coverage"] for rows in seeds_of(runs, task, label)]) for task in TASKS]
+        cells = [mean_and_range([rows[-1]["coverage"] for rows in seeds_of(runs, task, label)]) for task in tasks_of(runs)]
         lines.append([label, *cells])
-    return markdown(["coverage, %", *TASKS.values()], lines)
+    return markdown(["coverage, %", *(TASKS[task] for task in tasks_of(runs))], lines)
 
 
 def reward_table(runs: Runs) -> str:
@@ -94,7 +98,7 @@ def reward_table(runs: Runs) -> str:
     lines = []
     for label in labels_of(runs):
         cells = []
-        for task in TASKS:
+        for task in tasks_of(runs):
             seeds = seeds_of(runs, task, label)
             best = np.mean([rows[-1]["rewards"] for rows in seeds], axis=0)
             when = [first_high(rows) for rows in seeds]
@@ -102,7 +106,8 @@ def reward_table(runs: Runs) -> str:
             soon = f"{np.median(reached):,.0f}" if len(reached) == len(when) else f"{len(reached)} of {len(when)} runs"
             cells.append(f"{', '.join(f'{reward:.2f}' for reward in best)}; {soon}")
         lines.append([label, *cells])
-    return markdown([f"best reward per area; evaluations until all reach {HIGH_REWARD}", *TASKS.values()], lines)
+    names = [TASKS[task] for task in tasks_of(runs)]
+    return markdown([f"best reward per area; evaluations until all reach {HIGH_REWARD}", *names], lines)
 
 
 def first_high(rows: Rows) -> int | None:
@@ -146,7 +151,7 @@ def training_table(runs: Runs) -> str:
 
 def draw(study: str, runs: Runs, what: str, axis: str) -> None:
     """The course of one measure: the mean over seeds as a line, their range as a band."""
-    tasks = [task for task in TASKS if any(task == of_task for of_task, _, _ in runs)]
+    tasks = tasks_of(runs)
     figure = Figure(figsize=(4.2 * len(tasks), 3.4), layout="constrained")
     axes: list[Axes] = list(np.ravel(figure.subplots(1, len(tasks), sharey=True)))
     for place, task in zip(axes, tasks, strict=True):
@@ -178,6 +183,8 @@ def main() -> None:
     }
     page = PAGE.read_text()
     for study, table in tables.items():
+        if f"<!-- {study} -->" not in page:
+            continue
         runs = load(study)
         draw(study, runs, "coverage", "coverage, %")
         if study in ("ground-truth", "paper-budget", "learned"):

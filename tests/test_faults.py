@@ -157,9 +157,10 @@ def test_a_disk_that_is_full_for_a_while_costs_checkpoints_and_not_the_run(small
 
 def test_a_disk_that_is_full_at_the_end_fails_the_run_which_can_be_resumed(small_disk, whole, commands, trouble):
     out = small_disk / "run"
-    command = commands.start(*arguments(out), **{VARIABLE: trouble(pause=0.05)})
+    command = commands.start(*arguments(out), **{VARIABLE: trouble(pause=0.1)})
     command.wait_for(lambda: len(checkpoints(out)) == 2)
     filler = fill(small_disk)
+    trouble()
     before = checkpoints(out)
     assert command.wait() == 1
     lines = command.said.splitlines()
@@ -173,7 +174,6 @@ def test_a_disk_that_is_full_at_the_end_fails_the_run_which_can_be_resumed(small
     assert checkpoints(out)[-1] >= before[-1]
     assert not [path for path in out.rglob("*") if path.name.endswith(".part")]
     filler.unlink()
-    trouble()
     assert main(["resume", str(out), "--trust", "--quiet"]) == 0
     same_run(out, whole)
 
@@ -316,7 +316,7 @@ FELL_OFF = "RuntimeError: the arm fell off (troubled_tasks.py, line "
     [
         ("raise", "none", [], 1, f"Task 'square' failed to evaluate 24 policies: {FELL_OFF}"),
         ("raise", "process", [], 1, f"Task 'square' failed to evaluate 12 policies: {FELL_OFF}"),
-        ("hang", "process", ["--set", "time_limit=1.5"], 1, "Task 'square' failed to evaluate 12 policies: no answer within the time limit of 1.5 s"),
+        ("hang", "process", ["--set", "time_limit=1"], 1, "Task 'square' failed to evaluate 12 policies: no answer within the time limit of 1 s"),
         ("crash", "process", [], 1, "Task 'square' failed to evaluate 12 policies: the worker died 3 times in a row (SIGSEGV)"),
         ("nan", "none", [], 2, "Task 'square' returned a reward of nan for policy 17 of 24; rewards must be finite and not negative."),
         ("shape", "none", [], 2, "Task 'square' must return a ground_truth of shape (24, 2) with finite numbers, not of shape (24, 1)."),
@@ -351,7 +351,7 @@ def test_a_run_that_failed_by_its_task_goes_on_when_the_task_is_repaired(
     [
         ("raise", "none", [], FELL_OFF),
         ("nan", "none", [], "a reward that is negative, infinite or no number"),
-        ("hang", "process", ["--set", "time_limit=1.5"], "no answer within the time limit of 1.5 s"),
+        ("hang", "process", ["--set", "time_limit=1"], "no answer within the time limit of 1 s"),
         ("crash", "process", [], "the worker died 3 times in a row (SIGSEGV)"),
     ],
 )
@@ -799,7 +799,7 @@ def test_metrics_with_gaps_and_nan_are_loaded_as_they_are(whole, tmp_path, capsy
 
 def test_a_killed_process_leaves_its_lock_to_the_next(commands, trouble, tmp_path, whole):
     out = tmp_path / "run"
-    first = commands.start(*arguments(out), **{VARIABLE: trouble(pause=0.05)})
+    first = commands.start(*arguments(out), **{VARIABLE: trouble(pause=0.1)})
     first.wait_for(lambda: checkpoints(out))
     first.send(signal.SIGKILL)
     first.wait()

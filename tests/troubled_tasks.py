@@ -59,11 +59,16 @@ def guilty(genomes, share: float):
 
 
 class TroubledTask(SquareTask):
-    """Goes wrong as the file says: {"trouble": "raise", "share": 0.01} for some policies, {"pause": 0.1} for all."""
+    """Goes wrong as the file says: {"trouble": "raise", "share": 0.01} for some policies, {"pause": 0.1} for all.
+
+    It makes a file named by "mark" when it begins to pause.
+    """
 
     def evaluate(self, genomes):
         file = Path(os.environ.get(VARIABLE, ""))
         said = json.loads(file.read_text()) if file.is_file() else {}
+        if "mark" in said:
+            Path(said["mark"]).touch()
         time.sleep(said.get("pause", 0.0))
         rollouts = super().evaluate(genomes)
         wrong = guilty(np.asarray(genomes), said.get("share", 0.0))

@@ -165,12 +165,12 @@ def split_figures(runs: PaperRuns, found: list[Split]) -> dict[str, Figure]:
     for row, split in enumerate(found):
         where = f"{title(split.task)}, area {split.area + 1}"
         for column, (points, about) in enumerate(
-            ((split.ground_truth, "ground truth"), (split.components, "first two principal components, learned"))
+            ((split.ground_truth, "ground truth"), (split.components, "learned: first two principal components"))
         ):
             axes = figure.add_subplot(grid[row, column])
             axes.scatter(points[:, 0], points[:, 1], s=9, color=REWARDED, linewidths=0)
             count = split.parts_ground_truth if column == 0 else split.parts_learned
-            axes.set_title(f"{where}: {about} ({count} {'part' if count == 1 else 'parts'})")
+            axes.set_title(f"{where}, {count} {'part' if count == 1 else 'parts'}\n{about}")
             tidy(axes, evaluations=False)
             axes.title.set_fontsize(9.5)
     head(figure, runs, "One reward area in both spaces")

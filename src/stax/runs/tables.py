@@ -103,14 +103,31 @@ def write_ledger(path: Path, ledger: Mapping[str, NDArray[Any]]) -> None:
     columns: dict[str, pyarrow.Array] = {}
     for name, values in ledger.items():
         if name == "origin":
-            columns[name] = pyarrow.DictionaryArray.from_arrays(pyarrow.array(values), pyarrow.array(ORIGINS))
+            columns[name] = pyarrow.DictionaryArray.from_arrays(_arrow_column(values), _arrow_words(ORIGINS))
         elif name == "ground_truth":
             for number in range(values.shape[1]):
-                columns[f"{name}_{number}"] = pyarrow.array(values[:, number])
+                columns[f"{name}_{number}"] = _arrow_column(values[:, number])
         else:
-            columns[name] = pyarrow.array(values)
+            columns[name] = _arrow_column(values)
+    table = pyarrow.Table.from_arrays(list(columns.values()), names=list(columns))
     with whole(path) as unfinished:
-        pyarrow.parquet.write_table(pyarrow.table(columns), unfinished, compression="zstd", row_group_size=2**20)
+        # A dictionary helps words alone; for numbers it costs as much as all the rest.
+        pyarrow.parquet.write_table(table, unfinished, compression="zstd", use_dictionary=["origin"], row_group_size=2**20)
+
+
+def _arrow_words(words: Sequence[str]) -> pyarrow.Array:
+    import pyarrow
+
+    ends = np.cumsum([0, *map(len, words)]).astype(np.int32)
+    return pyarrow.StringArray.from_buffers(len(words), pyarrow.py_buffer(ends), pyarrow.py_buffer("".join(words).encode()))
+
+
+def _arrow_column(values: NDArray[Any]) -> pyarrow.Array:
+    """By its bytes: `pyarrow.array` would import pandas for it, where there is one, which takes longer than all the rest."""
+    import pyarrow
+
+    content = np.packbits(values, bitorder="little") if values.dtype == np.bool_ else np.ascontiguousarray(values)
+    return pyarrow.Array.from_buffers(pyarrow.from_numpy_dtype(values.dtype), len(values), [None, pyarrow.py_buffer(content)])
 
 
 def read_ledger(path: Path, budget: int, columns: Sequence[str] = LEDGER) -> dict[str, NDArray[Any]]:
