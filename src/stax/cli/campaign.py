@@ -3,28 +3,20 @@
 from __future__ import annotations
 
 import argparse
-import os
 import shlex
-import signal
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import redirect_stdout
 from pathlib import Path
-from types import FrameType, TracebackType
-from typing import TYPE_CHECKING
 
 from stax.cli.campaign_display import Course, Display, choose_display, say
+from stax.cli.interruption import Requests
 from stax.cli.progress import duration
 from stax.errors import InvalidInputError, in_one_line
 from stax.runs.campaign import TABLE, Campaign, CampaignRun, read_campaign
 from stax.runs.campaign_estimate import Estimate, seconds_by_kind, seconds_together, try_out
 from stax.runs.campaign_processes import LOGS, LocalProcesses
 from stax.runs.campaign_work import Place, do_campaign
-
-if TYPE_CHECKING:
-    from typing import Self
-
-_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 def campaign_command(options: argparse.Namespace) -> bool:
@@ -58,7 +50,7 @@ def do_watched(
     place = _place(campaign, quiet=quiet)
     course = Course(campaign, place.room, set(campaign.runs) - set(todo))
     display = choose_display(course, quiet=quiet)
-    with _Requests(display) as requests, display:
+    with _requests_to_stop(display) as requests, display:
         do_campaign(campaign, place, watch=display, asked=requests.count, skip_failed=skip_failed)
     if requests.count():
         begun = sum(run.status == "interrupted" for run in campaign.runs)
@@ -118,34 +110,14 @@ def _command(options: argparse.Namespace) -> str:
     return shlex.join(words)
 
 
-class _Requests:
-    """While inside, Ctrl-C and requests to end are counted: at the first the runs are saved, at the second they are ended."""
+def _requests_to_stop(display: Display) -> Requests:
+    """At the first request the runs are saved, at the second they are ended."""
 
-    def __init__(self, display: Display) -> None:
-        self._display = display
-        self._count = 0
-        self._before: list[object] = []
+    def answer(count: int) -> str:
+        words = "stopping: each run finishes its chunk and is saved; Ctrl-C again stops at once"
+        return display.stopping(words if count == 1 else "ending the runs where they are")
 
-    def count(self) -> int:
-        return self._count
-
-    def __enter__(self) -> Self:
-        self._before = [signal.signal(number, self._handle) for number in _SIGNALS]
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
-        for number, before in zip(_SIGNALS, self._before, strict=True):
-            signal.signal(number, before)  # type: ignore[arg-type]
-
-    def _handle(self, _: int, __: FrameType | None) -> None:
-        self._count += 1
-        words = "ending the runs where they are"
-        if self._count == 1:
-            words = "stopping: each run finishes its chunk and is saved; Ctrl-C again stops at once"
-        line = self._display.stopping(words)
-        if line:
-            # Not by print, which may be in the middle of a line of its own.
-            os.write(2, f"stax: {line}\n".encode())
+    return Requests(answer)
 
 
 # --dry-run

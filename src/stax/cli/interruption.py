@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+from collections.abc import Callable
 from types import FrameType, TracebackType
 from typing import TYPE_CHECKING
 
@@ -15,19 +16,20 @@ if TYPE_CHECKING:
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
-class Interruption:
-    """While inside, the first Ctrl-C, or request to end, only makes `asked` true: the run then stops at its next rest.
+class Requests:
+    """While inside, Ctrl-C and requests to end are only counted, and answered.
 
-    The second stops it where it is, as does the first one while there is nothing to save yet.
+    Args:
+        answer: called with how many there have been; what it returns is said, unless it is empty. It may raise instead.
     """
 
-    def __init__(self, progress: Progress) -> None:
-        self._progress = progress
-        self._asked = False
+    def __init__(self, answer: Callable[[int], str]) -> None:
+        self._answer = answer
+        self._count = 0
         self._before: list[object] = []
 
-    def asked(self) -> bool:
-        return self._asked
+    def count(self) -> int:
+        return self._count
 
     def __enter__(self) -> Self:
         self._before = [signal.signal(number, self._handle) for number in _SIGNALS]
@@ -38,10 +40,20 @@ class Interruption:
             signal.signal(number, before)  # type: ignore[arg-type]
 
     def _handle(self, _: int, __: FrameType | None) -> None:
-        if self._asked or not self._progress.begun:
-            raise KeyboardInterrupt
-        self._asked = True
-        line = self._progress.stopping("finishing this chunk, then saving; Ctrl-C again stops at once")
+        self._count += 1
+        line = self._answer(self._count)
         if line:
             # Not by print, which may be in the middle of a line of its own.
             os.write(2, f"stax: {line}\n".encode())
+
+
+def requests_to_stop(progress: Progress) -> Requests:
+    """At the first request a run stops at its next rest; at the second where it is, as at the first while there is nothing to
+    save yet."""
+
+    def answer(count: int) -> str:
+        if count > 1 or not progress.begun:
+            raise KeyboardInterrupt
+        return progress.stopping("finishing this chunk, then saving; Ctrl-C again stops at once")
+
+    return Requests(answer)

@@ -12,7 +12,6 @@ from stax.cli.campaign_display import say
 from stax.cli.progress import duration
 from stax.cli.settings import parse_settings
 from stax.reproduction.plan import (
-    ITEMS,
     PAPER_BUDGET,
     PAPER_SEEDS,
     QUICK_BUDGET,
@@ -98,8 +97,3 @@ def _outlook(campaign: Campaign, todo: list[CampaignRun]) -> Iterator[str]:
     together = duration(seconds_together(seconds, campaign.local_processes))
     source = "by a short trial" if tried else "by the finished runs"
     yield f"about {together} with {campaign.local_processes} at a time, {source} (methods that learn differ among each other)"
-
-
-def list_items() -> str:
-    widest = max(map(len, ITEMS))
-    return "\n".join(f"{name:<{widest}}  {item.about}" for name, item in ITEMS.items())

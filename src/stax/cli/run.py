@@ -13,7 +13,7 @@ from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
 from typing import Any
 
-from stax.cli.interruption import Interruption
+from stax.cli.interruption import Requests, requests_to_stop
 from stax.cli.progress import Progress, choose_progress
 from stax.cli.settings import parse_settings
 from stax.compiling import compile_quietly
@@ -29,8 +29,8 @@ def run_command(options: argparse.Namespace) -> Path:
     config = _configuration(options)
     with _folder(options, config) as folder:
 
-        def search(progress: Progress, interruption: Interruption) -> Result:
-            return begin(config, out=folder, observer=progress, stop=interruption.asked)
+        def search(progress: Progress, requests: Requests) -> Result:
+            return begin(config, out=folder, observer=progress, stop=lambda: requests.count() > 0)
 
         _watched(search, folder, config, quiet=options.quiet, workers=config.workers)
     return folder
@@ -46,7 +46,7 @@ def resume_command(options: argparse.Namespace) -> Path:
             print(f"stax: the run in {options.dir} is finished; there is nothing to do.", file=sys.stderr)
         return folder.path
 
-    def search(progress: Progress, interruption: Interruption) -> Result:
+    def search(progress: Progress, requests: Requests) -> Result:
         return resume(
             folder.path,
             trust=options.trust,
@@ -55,7 +55,7 @@ def resume_command(options: argparse.Namespace) -> Path:
             backend=options.backend,
             address=options.address,
             observer=progress,
-            stop=interruption.asked,
+            stop=lambda: requests.count() > 0,
         )
 
     _watched(search, folder.path, config, quiet=options.quiet, workers=options.workers or config.workers)
@@ -88,7 +88,7 @@ def _configuration(options: argparse.Namespace) -> RunConfig:
 
 
 def _watched(
-    search: Callable[[Progress, Interruption], Result], folder: Path, config: RunConfig, *, quiet: bool, workers: int
+    search: Callable[[Progress, Requests], Result], folder: Path, config: RunConfig, *, quiet: bool, workers: int
 ) -> None:
     """Does a search with everything a person sees of it."""
     if quiet:
@@ -96,8 +96,8 @@ def _watched(
     progress = choose_progress(quiet=quiet, preset=config.preset, workers=workers)
     try:
         # What a task of the user's own prints is no result: stdout carries the folder's name alone.
-        with redirect_stdout(sys.stderr), _warnings_in_one_line(), Interruption(progress) as interruption, progress:
-            result = search(progress, interruption)
+        with redirect_stdout(sys.stderr), _warnings_in_one_line(), requests_to_stop(progress) as requests, progress:
+            result = search(progress, requests)
     except RunInterrupted as interrupted:
         raise KeyboardInterrupt(
             f"interrupted after {interrupted.evaluations:,} evaluations; all is saved, go on with: {how_to_resume(folder, config)}"

@@ -15,7 +15,8 @@ from matplotlib.figure import Figure
 from stax.analysis.measures import final_policies, reconstruction_error
 from stax.analysis.style import save_figure
 from stax.representation.learned import LearnedSpace
-from stax.reproduction.claims import AnsweredClaim, Evidence, answered_claims
+from stax.reproduction.answers import Evidence
+from stax.reproduction.claims import AnsweredClaim, answered_claims
 from stax.reproduction.figures import (
     ablation_figures,
     archive_figures,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -13,8 +13,6 @@ from stax.analysis.grouping import RunGroup
 from stax.analysis.measures import Curve, measure_recorded
 from stax.analysis.recorded import RecordedRun
 from stax.reproduction.plan import TASKS, VARIANTS, Item, needed, run_name
-
-Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,21 +103,12 @@ def measure_runs(
     preset: str = "default",
     changed: Mapping[str, Any] | None = None,
     quick: bool = False,
-    progress: Progress | None = None,
 ) -> PaperRuns:
     """Reads what the items need, of runs done by `plan` with the same arguments; every run must be finished."""
-    wanted = list(needed(items))
     groups: dict[tuple[str, str], MeasuredGroup] = {}
-    done = 0
-    for task, variant in wanted:
-        runs, measured = [], []
-        for seed in range(seeds):
-            run = RecordedRun(out / "runs" / run_name(task, variant.key, seed))
-            runs.append(run)
-            measured.append(measure_recorded(run))
-            done += 1
-            if progress:
-                progress(done, len(wanted) * seeds)
+    for task, variant in needed(items):
+        runs = [RecordedRun(out / "runs" / run_name(task, variant.key, seed)) for seed in range(seeds)]
+        measured = [measure_recorded(run) for run in runs]
         number = 1 if variant.key == "stax-ef" else 0
         group = RunGroup(label=variant.name, algo=variant.algo, number=number, learned=variant.learned, runs=runs)
         groups[task, variant.key] = MeasuredGroup(group, measured)
