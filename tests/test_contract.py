@@ -70,6 +70,23 @@ def test_what_is_wrong_is_said(name, what, words):
     assert words in found[what]
 
 
+@pytest.mark.parametrize(
+    ("sizes", "words"),
+    [
+        ((3,), "at least two whole numbers of at least 1, inputs first, not (3,)"),
+        ([1, 2], "policy_sizes must be None or at least two whole numbers"),
+        ((1, 0), "not (1, 0)"),
+        ((2, 3), "policy_sizes (2, 3) take 7 numbers, but genome_size is 3"),
+    ],
+)
+def test_policy_sizes_must_fit_the_genome(sizes, words):
+    task = own_tasks.PointTask()
+    task.policy_sizes = sizes
+    assert words in problems(task)["attributes"]
+    task.policy_sizes = (1, 2)  # 2 weights and a bias
+    assert problems(task) == {}
+
+
 def test_options_that_are_needed():
     with pytest.raises(stax.InvalidInputError, match="needs the option 'scale'"):
         stax.make_task("own_tasks:OptionTask")

@@ -32,6 +32,8 @@ def describe_task(task: Task) -> dict[str, Any]:
     }
     if task.ground_truth_bounds is not None:
         description["ground_truth_bounds"] = [[float(low), float(high)] for low, high in task.ground_truth_bounds]
+    if task.policy_sizes is not None:
+        description["policy_sizes"] = [int(size) for size in task.policy_sizes]
     return description
 
 
@@ -49,6 +51,8 @@ class DescribedTask(Task):
             self.observation_dtype = str(description["observation_dtype"])
             bounds = description.get("ground_truth_bounds")
             self.ground_truth_bounds = None if bounds is None else tuple((float(low), float(high)) for low, high in bounds)
+            sizes = description.get("policy_sizes")
+            self.policy_sizes = None if sizes is None else tuple(int(size) for size in sizes)
             self.reward_areas = tuple(
                 RewardArea(
                     str(area["name"]),

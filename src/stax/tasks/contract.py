@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stax.errors import InvalidInputError, in_one_line
+from stax.policies import network_genome_size
 from stax.tasks.task import Genomes, RewardArea, Rollouts, Task
 
 _POLICIES = 24
@@ -117,6 +118,16 @@ def _attributes(task: Task) -> None:
         bounds = np.asarray(task.ground_truth_bounds, dtype=float)
         if bounds.ndim != 2 or bounds.shape[1] != 2 or not (bounds[:, 0] < bounds[:, 1]).all():
             raise _Broken(f"ground_truth_bounds must be pairs of a lowest and a higher value, not {task.ground_truth_bounds!r}")
+    if task.policy_sizes is not None:
+        _policy_sizes(task.policy_sizes, task.genome_size)
+
+
+def _policy_sizes(sizes: tuple[int, ...], genome_size: int) -> None:
+    whole = isinstance(sizes, tuple) and all(isinstance(size, Integral) and size >= 1 for size in sizes)
+    if not whole or len(sizes) < 2:
+        raise _Broken(f"policy_sizes must be None or at least two whole numbers of at least 1, inputs first, not {sizes!r}")
+    if network_genome_size(sizes) != genome_size:
+        raise _Broken(f"policy_sizes {sizes} take {network_genome_size(sizes)} numbers, but genome_size is {genome_size}")
 
 
 def _evaluated(task: Task, genomes: Genomes) -> Rollouts:

@@ -12,6 +12,8 @@ What a task may lack:
   the task, measures that need it are left out.
 - **Places for its rewards.** A reward area may have no centre and no radius.
 - **An outcome.** Policies that could not be evaluated are marked in `Rollouts.failed`; what to do about them is not the task's matter.
+- **A policy network.** `policy_sizes` says that genomes are weights of the network in `stax.policies`, which can then be exported; a genome
+  may as well be the parameters of anything else.
 - **Replays and pictures.** `trajectory`, `render`, `scene` and `picture_place` are for people; the search does without.
 """
 
@@ -142,6 +144,8 @@ class Task(ABC):
     """Lowest and highest possible value of each number of the ground-truth descriptor, or None if there is no such descriptor."""
     reward_areas: tuple[RewardArea, ...]
     """The sources of reward, at least one; `Rollouts.reward_area` points into this."""
+    policy_sizes: tuple[int, ...] | None = None
+    """Layers of the policy network of `stax.policies`, inputs first, if that is what genomes are; None if they are something else."""
 
     @abstractmethod
     def evaluate(self, genomes: ArrayLike) -> Rollouts:
