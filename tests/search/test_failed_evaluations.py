@@ -71,7 +71,7 @@ def test_nobody_meets_a_failed_policy_again(algo, share):
     for record in search.emitter_records():
         assert record.evaluations == np.count_nonzero(ledger["emitter"] == record.id)
     assert all(len(step.after["population"]) <= 12 for step in steps)
-    assert len(search.population) == 12 or search.method.elites
+    assert len(search.population) == 12 or search.method.elites or search.method.random
 
 
 @pytest.mark.parametrize("algo", WITH_EMITTERS)

@@ -12,6 +12,7 @@ from tiny_task import (
     LEARNED,
     METHODS,
     WITH_EMITTERS,
+    NoTruthTask,
     TinyTask,
     finish,
     novelty_by_definition,
@@ -23,6 +24,7 @@ from stax.search.emitter import emitter_improvement, history_window, stagnates
 from stax.search.policy_set import BOOTSTRAP, EMITTER, EXPLORATION, INITIAL, PolicySet
 from stax.search.selection import select
 
+WITHOUT_SELECTION = ("map-elites", "random")
 SETTINGS = {
     "several generations a chunk": {"budget": 700, "chunk_size": 60},
     "a generation is more than a chunk": {"budget": 501, "chunk_size": 10, "population_size": 20, "emitter_population": 3},
@@ -60,7 +62,7 @@ def stale(search) -> list[str]:
         for name in ("population", "offspring"):
             surprise = search.space.describe_with_surprise(held[name].rollouts())[1]
             old += [] if np.array_equal(held[name].surprise, surprise) else [f"surprise of the {name}"]
-    if search.method.elites or not len(search.offspring):
+    if search.method.elites or search.method.random or not len(search.offspring):
         return old
     references = [held[name] for name in ("population", "offspring", "novelty archive", "reward archive")]
     everyone = PolicySet.union(list(held.values()))
@@ -171,7 +173,7 @@ def test_origin_emitter_and_parent_agree(run):
         assert len(set(ledger["emitter"][step.ids])) == 1
         parents = ledger["parent"][step.ids]
         emitter = int(ledger["emitter"][step.first_id])
-        if step.phase == "initial population":
+        if step.phase == "initial population" or run.algo == "random":
             assert (parents == -1).all()
         else:
             assert (parents >= 0).all()
@@ -182,17 +184,17 @@ def test_origin_emitter_and_parent_agree(run):
             assert step.phase in ("bootstrap", "emitters")
             own = (parents == records[emitter].ancestor) | (ledger["emitter"][parents] == emitter)
             assert own.all()
-        if step.phase == "exploration":
+        if step.phase == "exploration" and run.algo != "random":
             assert np.isin(ledger["origin"][parents], (INITIAL, EXPLORATION)).all()
 
 
 def test_parents_of_exploration_are_the_population_each_with_its_offspring(run):
     wanted = run.search.parameters.offspring_per_parent
     for step in run.steps:
-        if step.phase == "exploration" and run.algo != "map-elites":
+        if step.phase == "exploration" and run.algo not in WITHOUT_SELECTION:
             expected = np.repeat(step.population.id, wanted)[: len(step.genomes)]
             assert run.ledger["parent"][step.ids].tolist() == expected.tolist()
-        elif step.phase == "exploration":
+        elif step.phase == "exploration" and run.algo == "map-elites":
             assert np.isin(run.ledger["parent"][step.ids], step.novelty_archive.id).all()
 
 
@@ -233,7 +235,7 @@ def test_elites_are_the_best_of_their_cells(run):
 
 def test_the_novelty_of_exploration_is_that_of_the_definition(run):
     """Of parents and offspring alike, against both, and both archives as they were before the generation."""
-    if run.algo == "map-elites":
+    if run.algo in WITHOUT_SELECTION:
         pytest.skip("it measures no novelty")
     neighbors, checked = run.search.parameters.novelty_neighbors, 0
     for step in run.steps:
@@ -248,7 +250,7 @@ def test_the_novelty_of_exploration_is_that_of_the_definition(run):
 
 
 def test_survivors_are_chosen_by_the_objectives_of_the_method(run):
-    if run.algo == "map-elites":
+    if run.algo in WITHOUT_SELECTION:
         pytest.skip("it has no population")
     objectives = {"ns": ["novelty"], "serene": ["novelty"], "moo-nr": ["novelty", "reward"]}.get(
         run.algo, ["novelty", "surprise"]
@@ -446,6 +448,26 @@ def test_metrics_follow_the_run(run):
     exploring = [row for row in rows if row["phase"] == "exploration"]
     assert len(exploring) == run.explorations + 1
     assert ("exploitation" in {row["phase"] for row in rows}) == (run.algo in WITH_EMITTERS)
+
+
+def test_random_genomes_are_one_long_first_population():
+    """Each is a draw like the first ones, whatever the size of batches."""
+    asked = []
+    for options in ({"chunk_size": 60}, {"chunk_size": 200, "population_size": 7, "offspring_per_parent": 3}):
+        steps = watch(quick_search("random", budget=400, seed=8, **options))
+        asked.append(np.concatenate([step.genomes for step in steps]))
+    np.testing.assert_array_equal(asked[0], asked[1])
+    assert abs(asked[0].mean()) < 0.1
+    assert asked[0].std() == pytest.approx(1, rel=0.05)
+
+
+def test_random_search_needs_no_ground_truth():
+    search, truth = (quick_search("random", task, budget=200, chunk_size=60) for task in (NoTruthTask(), TinyTask()))
+    finish(search)
+    finish(truth)
+    assert search.coverage is None
+    assert search.novelty_archive.policies.descriptor.shape == (len(search.novelty_archive), 0)
+    np.testing.assert_array_equal(search.novelty_archive.policies.genome, truth.novelty_archive.policies.genome)
 
 
 # Budgets that end anywhere

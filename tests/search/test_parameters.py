@@ -42,7 +42,12 @@ EDGES = [
     ("max_images_per_episode", [100, None], [99, 0], "a whole number of at least 100, or none (no limit)"),
     ("archive_selection", ["uniform", "most-novel"], ["novel", 1, None], "one of 'uniform', 'most-novel'"),
     ("emitter_sigma", ["distance", "length"], ["third", None], "one of 'distance', 'length'"),
-    ("descriptor", ["learned", "ground-truth", "states"], ["truth", None], "one of 'learned', 'ground-truth', 'states'"),
+    (
+        "descriptor",
+        ["learned", "ground-truth", "states", "none"],
+        ["truth", 3],
+        "one of 'learned', 'ground-truth', 'states', 'none'",
+    ),
     ("kept_weights", ["best", "last"], ["first", None], "one of 'best', 'last'"),
     ("emitters", [True, False, None], [1, 0, "true"], "true or false, or none (as the method does)"),
     ("center_observations", [True, False], [1, 0, "true", None], "true or false"),
@@ -121,6 +126,22 @@ def test_what_the_user_gives_wins_over_method_and_preset():
             "Parameter emitters must be false for map-elites, which has no population to explore with, not True.",
         ),
         (
+            lambda: quick_search("ns", descriptor="none"),
+            "Parameter descriptor must be 'learned', 'ground-truth' or 'states' for ns, which compares behaviours, not 'none'.",
+        ),
+        (
+            lambda: quick_search("random", descriptor="learned"),
+            "Parameter descriptor must be 'none' for random, which compares nothing, not 'learned'.",
+        ),
+        (
+            lambda: quick_search("random", emitters=True),
+            "Parameter emitters must be false for random, which compares nothing, not True.",
+        ),
+        (
+            lambda: quick_search("random", archive_selection="most-novel"),
+            "Parameter archive_selection must be 'uniform' for random, which measures no novelty, not 'most-novel'.",
+        ),
+        (
             lambda: quick_search("map-elites", NoTruthTask()),
             "Task 'no-truth' has no ground-truth descriptor, which the grid of map-elites needs.",
         ),
@@ -157,7 +178,9 @@ def test_methods_are_those_of_the_paper():
     assert all(METHODS[name].parameters == truth for name in ("serene", "ns", "moo-nr"))
     assert METHODS["map-elites"].elites
     assert METHODS["map-elites"].parameters == {**truth, "offspring_per_parent": 1}
-    assert len(METHODS) == 11
+    assert choices("random") == ((), False, False, "continued", {"descriptor": "none"})
+    assert METHODS["random"].random
+    assert len(METHODS) == 12
 
 
 def test_genomes_keep_to_bounds_other_than_the_task_s():

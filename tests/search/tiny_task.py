@@ -17,7 +17,7 @@ from stax.search.policy_set import PolicySet
 from stax.tasks.task import check_genomes
 
 LEARNED = ("stax", "stax-single", "stax-alt-multi", "stax-alt-single", "stax-nt", "stax-reset", "taxons")
-GIVEN = ("serene", "ns", "map-elites", "moo-nr")
+GIVEN = ("serene", "ns", "map-elites", "moo-nr", "random")
 METHODS = LEARNED + GIVEN
 WITH_EMITTERS = ("stax", "stax-single", "stax-alt-multi", "stax-alt-single", "stax-nt", "stax-reset", "serene")
 

@@ -29,6 +29,7 @@ METHOD_COLORS = {
     "ns": "#0072B2",
     "map-elites": "#009E73",
     "moo-nr": "#555555",
+    "random": "#BBBBBB",
 }
 """After Okabe and Ito, and Tol: people who see red and green alike can tell all lines of one kind (solid, dashed) apart."""
 INK, PALE = "#33363d", "#e4e6ea"

@@ -30,6 +30,7 @@ def _facts(method: Method) -> dict[str, Any]:
         "alternates": method.alternates,
         "emitters": method.emitters,
         "elites": method.elites,
+        "random": method.random,
         "training": method.training if make_parameters("paper", method.parameters, {}).descriptor == "learned" else "never",
     }
 
@@ -72,6 +73,8 @@ def _page(method: Method, width: int) -> Iterator[str]:
     objectives = method.objectives
     if method.elites:
         yield "selection    none: parents are drawn from the grid of elites"
+    elif method.random:
+        yield "selection    none: there are no parents"
     elif len(objectives) == 1:
         yield f"selection    by {objectives[0]}"
     elif method.alternates:

@@ -1,7 +1,8 @@
 """Where behaviours are compared: a descriptor space turns rollouts into points, and novelty is distance between these.
 
 Three spaces share one interface: the learned one of STAX (`stax.representation.learned`), the hand-made ground truth, and the
-true states, which are a diagnostic: no learned descriptor can know more than these.
+true states, which are a diagnostic: no learned descriptor can know more than these. A fourth one is for random search, which
+compares nothing.
 """
 
 from __future__ import annotations
@@ -99,6 +100,15 @@ class StatesSpace(DescriptorSpace):
         if self._described_states is not None:
             states = np.asarray(self._described_states(states))
         return np.array(states, np.float64).reshape(len(rollouts), int(np.prod(states.shape[1:])))
+
+
+class NoSpace(DescriptorSpace):
+    """For a search that compares nothing: descriptors of no numbers."""
+
+    size = 0
+
+    def describe(self, rollouts: Rollouts) -> Descriptors:
+        return np.empty((len(rollouts), 0))
 
 
 def used_samples(available: int, wanted: int) -> NDArray[np.int64]:

@@ -1,4 +1,4 @@
-"""Algorithm 2: exploration. Beside it, the exploration of MAP-Elites."""
+"""Algorithm 2: exploration. Beside it, that of MAP-Elites and that of random search."""
 
 from __future__ import annotations
 
@@ -35,6 +35,13 @@ def start(search: Search) -> Asking:
     search.found_rewards(policies)
     if search.method.elites:
         search.novelty_archive.append(policies)
+
+
+def exploration_of(search: Search) -> Asking:
+    """The exploration that belongs to the method, for one chunk of the budget."""
+    if search.method.random:
+        return explore_at_random(search)
+    return explore_grid(search) if search.method.elites else explore(search)
 
 
 def explore(search: Search) -> Asking:
@@ -92,4 +99,16 @@ def explore_grid(search: Search) -> Asking:
         offspring = yield from search.evaluate(genomes, parents.id, EXPLORATION)
         search.describe(offspring, surprise=False)
         search.novelty_archive.append(offspring)
+        search.offspring = offspring
+
+
+def explore_at_random(search: Search) -> Asking:
+    """Random search, for one chunk of the budget: genomes like those of Gamma_0, as many as there would be offspring."""
+    parameters = search.parameters
+    chunk_end = search.evaluations + parameters.chunk_size
+    while search.evaluations < chunk_end and search.budget_left:
+        wanted = parameters.population_size * parameters.offspring_per_parent
+        genomes = random_genomes(search.random.initial, wanted, search.task.genome_size, search.bounds)
+        offspring = yield from search.evaluate(genomes, np.full(wanted, -1), EXPLORATION)
+        search.novelty_archive.append(offspring.take(_entering(search, offspring)))
         search.offspring = offspring

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from stax.search.exploitation import exploit
-from stax.search.exploration import Asking, explore, explore_grid, start
+from stax.search.exploration import Asking, exploration_of, start
 
 if TYPE_CHECKING:
     from stax.search.search import Search
@@ -21,7 +21,7 @@ def schedule(search: Search) -> Asking:
     while search.budget_left:
         search.rest()
         search.enter_phase("exploration")
-        yield from explore_grid(search) if search.method.elites else explore(search)
+        yield from exploration_of(search)
 
         # Train the autoencoder and update descriptors, at intervals that grow by one chunk each time
         search.chunks_since_training += 1

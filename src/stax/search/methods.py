@@ -1,4 +1,4 @@
-"""The eleven methods: each a choice among the same parts."""
+"""The twelve methods: each a choice among the same parts."""
 
 from __future__ import annotations
 
@@ -23,6 +23,8 @@ class Method:
     """Whether rewards are climbed by emitters."""
     elites: bool = False
     """Whether parents are drawn from a grid of elites instead of a population."""
+    random: bool = False
+    """Whether all genomes are drawn like the first ones, without parents or selection."""
     training: str = "continued"
     """Of the autoencoder: continued, from scratch every time (reset), or never."""
     parameters: dict[str, Any] = field(default_factory=dict)
@@ -71,6 +73,14 @@ METHODS = {
             ("novelty", "reward"),
             emitters=False,
             parameters=_GROUND_TRUTH,
+        ),
+        Method(
+            "random",
+            "genomes drawn at random like the first population, without selection: what any method must beat",
+            (),
+            emitters=False,
+            random=True,
+            parameters={"descriptor": "none"},
         ),
     )
 }

@@ -120,7 +120,11 @@ class Parameters:
     )
     grid_cells: int = _parameter(50, "cells along each ground-truth dimension, for coverage and MAP-Elites", most=1000)
     descriptor: str = _parameter(
-        "learned", "where behaviours are compared", symbol="psi", kind="choice", choices=("learned", "ground-truth", "states")
+        "learned",
+        "where behaviours are compared; nowhere (none) in random search",
+        symbol="psi",
+        kind="choice",
+        choices=("learned", "ground-truth", "states", "none"),
     )
     descriptor_samples: int | None = _parameter(
         None, "observations of a rollout that make its descriptor, the last one always among them", symbol="K", none="all"

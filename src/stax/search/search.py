@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stax.errors import InvalidInputError, check_whole
-from stax.representation.space import DescriptorSpace, GroundTruthSpace, StatesSpace
+from stax.representation.space import DescriptorSpace, GroundTruthSpace, NoSpace, StatesSpace
 from stax.search.emitter import Emitter, EmitterRecord
 from stax.search.grid import MOST_DIMENSIONS, Coverage, Elites, Grid
 from stax.search.meta_scheduler import schedule
@@ -409,23 +409,41 @@ def fit(
             f" {task.name!r} keeps of a rollout, not {samples}."
         )
     resolved = replace(resolved, descriptor_samples=samples, genome_bounds=resolved.genome_bounds or task.genome_bounds)
-    if "surprise" in method.objectives and resolved.descriptor != "learned":
-        raise InvalidInputError(
-            f"Parameter descriptor must be 'learned' for {algo}, whose selection needs surprise, not {resolved.descriptor!r}."
-        )
-    if method.elites and resolved.descriptor != "ground-truth":
-        raise InvalidInputError(
-            f"Parameter descriptor must be 'ground-truth' for {algo}, whose grid lies in that space, not {resolved.descriptor!r}."
-        )
-    if method.elites and resolved.emitters:
-        raise InvalidInputError(
-            f"Parameter emitters must be false for {algo}, which has no population to explore with, not True."
-        )
+    _refuse_contradictions(method, resolved)
     if resolved.emitters is not None:
         method = replace(method, emitters=resolved.emitters)
     if method.elites and task.ground_truth_bounds is None:
         raise InvalidInputError(f"Task {task.name!r} has no ground-truth descriptor, which the grid of {algo} needs.")
     return method, resolved
+
+
+def _refuse_contradictions(method: Method, parameters: Parameters) -> None:
+    """Parameters that the method cannot do with."""
+    algo, descriptor = method.name, parameters.descriptor
+    if "surprise" in method.objectives and descriptor != "learned":
+        raise InvalidInputError(
+            f"Parameter descriptor must be 'learned' for {algo}, whose selection needs surprise, not {descriptor!r}."
+        )
+    if method.elites and descriptor != "ground-truth":
+        raise InvalidInputError(
+            f"Parameter descriptor must be 'ground-truth' for {algo}, whose grid lies in that space, not {descriptor!r}."
+        )
+    if method.elites and parameters.emitters:
+        raise InvalidInputError(
+            f"Parameter emitters must be false for {algo}, which has no population to explore with, not True."
+        )
+    if method.random and descriptor != "none":
+        raise InvalidInputError(f"Parameter descriptor must be 'none' for {algo}, which compares nothing, not {descriptor!r}.")
+    if method.random and parameters.emitters:
+        raise InvalidInputError(f"Parameter emitters must be false for {algo}, which compares nothing, not True.")
+    if method.random and parameters.archive_selection != "uniform":
+        raise InvalidInputError(
+            f"Parameter archive_selection must be 'uniform' for {algo}, which measures no novelty, not {parameters.archive_selection!r}."
+        )
+    if not method.random and descriptor == "none":
+        raise InvalidInputError(
+            f"Parameter descriptor must be 'learned', 'ground-truth' or 'states' for {algo}, which compares behaviours, not 'none'."
+        )
 
 
 def make_space(task: Task, method: Method, parameters: Parameters, seed: int, device: str) -> DescriptorSpace:
@@ -435,6 +453,8 @@ def make_space(task: Task, method: Method, parameters: Parameters, seed: int, de
         return GroundTruthSpace(task)
     if parameters.descriptor == "states":
         return StatesSpace(task, samples)
+    if parameters.descriptor == "none":
+        return NoSpace()
     # Here, because torch takes seconds to import and half of the methods do without.
     from stax.representation.learned import LearnedSpace
 

@@ -179,19 +179,21 @@ def _by_ground_truth(task: Task, archives: list[PolicySet]) -> _Places:
 
 
 def _by_descriptor(archives: list[PolicySet]) -> _Places:
-    """Without a ground truth: by the two directions in which the descriptors differ most."""
-    both = np.concatenate([archive.descriptor for archive in archives])
+    """Without a ground truth: by the two directions in which the descriptors differ most; the genomes of random search."""
+    described = archives[0].descriptor.shape[1] > 0
+    values = [archive.descriptor if described else archive.genome for archive in archives]
+    what = "the descriptors that the search compared them by" if described else "their genomes, since nothing else was compared"
+    both = np.concatenate(values)
     known = both[np.isfinite(both).all(axis=1)]
     center = known.mean(axis=0) if len(known) else np.zeros(both.shape[1])
     _, _, directions = np.linalg.svd(known - center, full_matrices=False)
     plane = np.zeros((both.shape[1], 2))
     plane[:, : len(directions[:2])] = directions[:2].T
     return _Places(
-        points=[(archive.descriptor - center) @ plane for archive in archives],
+        points=[(part - center) @ plane for part in values],
         x=axis("first principal component"),
         y=axis("second principal component"),
-        about="The task has no ground truth, so policies lie here by the two principal components of the descriptors that the"
-        " search compared them by",
+        about=f"The task has no ground truth, so policies lie here by the two principal components of {what}",
     )
 
 

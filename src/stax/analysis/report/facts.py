@@ -155,7 +155,8 @@ def budget_parts(result: Result) -> list[Part]:
 
 def headline(result: Result) -> list[Fact]:
     """The numbers to look at first."""
-    novelty = "elites of the grid" if find_method(result.algo).elites else "of diverse behaviour"
+    method = find_method(result.algo)
+    novelty = "elites of the grid" if method.elites else "drawn at random" if method.random else "of diverse behaviour"
     if result.coverage is None:
         coverage = Fact("coverage", "coverage", "none", "the task has no ground truth to count it on")
     else:

@@ -62,8 +62,12 @@ def learned_facts(result: Result, why_described: str) -> LearnedFacts | Missing:
         why_described: why the run's task draws nothing, if it is only described.
     """
     if not result.space.learned:
-        space = "the true states" if result.parameters.descriptor == "states" else "the task's ground truth"
-        return Missing(f"{result.algo} compares behaviours by {space} and has no autoencoder.")
+        spaces = {
+            "ground-truth": "behaviours by the task's ground truth",
+            "states": "behaviours by the true states",
+            "none": "nothing",
+        }
+        return Missing(f"{result.algo} compares {spaces[result.parameters.descriptor]} and has no autoencoder.")
     errors = _errors(result)
     policies = final_policies(result)
     if isinstance(result.task, DescribedTask):
