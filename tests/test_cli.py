@@ -19,7 +19,7 @@ from stax.cli.main import main
 TESTS = Path(__file__).parent
 COMMANDS = (
     *("run", "resume", "campaign", "show", "compare", "reproduce", "report", "replay"),
-    *("tasks", "algos", "check-task", "bench", "completion"),
+    *("tasks", "algos", "check-task", "new-task", "bench", "completion"),
 )
 
 
@@ -69,7 +69,7 @@ def test_check_task():
     [
         (
             ["check-task", "nope"],
-            "stax: There is no task 'nope'; there are curling, hard-maze, redundant-arm, and your own as 'module:Class'.",
+            "stax: There is no task 'nope'; there are curling, hard-maze, redundant-arm, and your own as 'module:Class' or 'module:function'.",
         ),
         (
             ["check-task", "hard-maze", "--set", "sensors=radar"],
@@ -82,7 +82,7 @@ def test_check_task():
         (["check-task", "hard-maze", "--set", "sensors"], "stax: --set takes OPTION=VALUE, not 'sensors'."),
         (
             ["check-task", "own_tasks:Nobody"],
-            "stax: Task 'own_tasks:Nobody' names 'Nobody', which is not a class of the module 'own_tasks'.",
+            "stax: Task 'own_tasks:Nobody' names 'Nobody', which is not a class or a function of the module 'own_tasks'.",
         ),
         (["check-task"], "stax check-task: the following arguments are required: NAME (see 'stax check-task --help')"),
         (

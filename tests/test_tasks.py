@@ -189,7 +189,7 @@ BAD_TASKS = [
     (("hard-maze",), {"sensors": ["lasers"]}, "must be one of 'lasers', 'published-code', not ['lasers']"),
     ((3,), {}, "must be text, not 3"),
     (("no_such_module:Thing",), {}, "names the module 'no_such_module', which cannot be found"),
-    (("stax.tasks:Nothing",), {}, "names 'Nothing', which is not a class of the module 'stax.tasks'"),
+    (("stax.tasks:Nothing",), {}, "names 'Nothing', which is not a class or a function of the module 'stax.tasks'"),
     (("collections:OrderedDict",), {}, "not a subclass of stax.Task"),
     (("own_broken_module:Thing",), {}, "cannot be imported: RuntimeError: no licence found"),
     (("own_tasks:OptionTask",), {"scale": None}, "cannot be made: TypeError"),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 from stax.errors import InvalidInputError
-from stax.tasks import RewardArea, Rollouts, Task, make_task
+from stax.tasks import FunctionTask, RewardArea, Rollouts, Task, make_task
 from stax.tasks.gymnasium_registration import register_environments
 from stax.tasks.task import check_genomes
 
@@ -20,8 +20,10 @@ if TYPE_CHECKING:
     from stax.runs.result import Result, load
     from stax.runs.run import RunInterrupted, resume, run
     from stax.search import PolicySet, Search, make_search
+    from stax.tasks.contract import check_task
 
 __all__ = [
+    "FunctionTask",
     "InvalidInputError",
     "PolicySet",
     "Result",
@@ -32,6 +34,7 @@ __all__ = [
     "Task",
     "__version__",
     "check_genomes",
+    "check_task",
     "load",
     "make_search",
     "make_task",
@@ -42,6 +45,7 @@ __all__ = [
 _LATER = {
     "Result": "stax.runs",
     "RunInterrupted": "stax.runs",
+    "check_task": "stax.tasks.contract",
     "load": "stax.runs",
     "resume": "stax.runs",
     "run": "stax.runs",

@@ -17,7 +17,7 @@ from stax.runs.config import RunConfig
 from stax.runs.files import read_text
 from stax.search.methods import METHODS, find_method
 from stax.search.parameters import make_parameters, no_such
-from stax.tasks import BUILT_IN, task_class, task_options
+from stax.tasks import BUILT_IN, task_maker, task_options
 
 Values = dict[str, Any]
 """Parameters, and options of the task, by name."""
@@ -130,7 +130,7 @@ def _unusual_options(config: RunConfig) -> Values:
     options = {name: value for name, value in config.task_options.items() if name != "threads"}
     if not options or config.task not in BUILT_IN:
         return options
-    usual = task_options(task_class(config.task))
+    usual = task_options(task_maker(config.task))
     return {name: value for name, value in options.items() if value != usual.get(name)}
 
 

@@ -4,13 +4,26 @@ from __future__ import annotations
 
 import importlib
 import inspect
+from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 from stax.errors import InvalidInputError, in_one_line
+from stax.tasks.function_task import FunctionTask
 from stax.tasks.task import RewardArea, Rollouts, Task
 
-__all__ = ["BUILT_IN", "RewardArea", "Rollouts", "Task", "made_from", "make_task", "task_class", "task_options"]
+__all__ = [
+    "BUILT_IN",
+    "FunctionTask",
+    "RewardArea",
+    "Rollouts",
+    "Task",
+    "made_from",
+    "make_task",
+    "task_maker",
+    "task_options",
+]
 
 BUILT_IN = {
     "curling": "stax.tasks.curling:Curling",
@@ -19,8 +32,8 @@ BUILT_IN = {
 }
 
 
-def task_class(name: str) -> type[Task]:
-    """The class behind a task's name: a built-in one, or `module:Class` for your own."""
+def task_maker(name: str) -> Callable[..., Task]:
+    """What makes the task of this name from its options: a built-in class, or your own by `module:Class` or `module:function`."""
     if name.startswith("gym:"):
         raise InvalidInputError(
             f"Task {name!r}: Gymnasium environments cannot be used as tasks yet; there are {', '.join(BUILT_IN)}."
@@ -28,7 +41,9 @@ def task_class(name: str) -> type[Task]:
     target = BUILT_IN.get(name, name)
     module_name, colon, class_name = target.partition(":")
     if not colon or not module_name or not class_name:
-        raise InvalidInputError(f"There is no task {name!r}; there are {', '.join(BUILT_IN)}, and your own as 'module:Class'.")
+        raise InvalidInputError(
+            f"There is no task {name!r}; there are {', '.join(BUILT_IN)}, and your own as 'module:Class' or 'module:function'."
+        )
     try:
         module = importlib.import_module(module_name)
     except ModuleNotFoundError as error:
@@ -38,16 +53,20 @@ def task_class(name: str) -> type[Task]:
     except Exception as error:
         raise InvalidInputError(f"Task {name!r} cannot be imported: {in_one_line(error)}.") from error
     found = getattr(module, class_name, None)
+    if inspect.isfunction(found):
+        return partial(FunctionTask, found, name=name)
     if not inspect.isclass(found):
-        raise InvalidInputError(f"Task {name!r} names {class_name!r}, which is not a class of the module {module_name!r}.")
+        raise InvalidInputError(
+            f"Task {name!r} names {class_name!r}, which is not a class or a function of the module {module_name!r}."
+        )
     if not issubclass(found, Task):
         raise InvalidInputError(f"Task {name!r} names a class that is not a subclass of stax.Task.")
     return found
 
 
-def task_options(cls: type[Task]) -> dict[str, Any]:
+def task_options(maker: Callable[..., Task]) -> dict[str, Any]:
     """A task's options and their defaults (`inspect.Parameter.empty` if there is none)."""
-    parameters = inspect.signature(cls).parameters.values()
+    parameters = inspect.signature(maker).parameters.values()
     kinds = (inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     return {parameter.name: parameter.default for parameter in parameters if parameter.kind in kinds}
 
@@ -56,9 +75,9 @@ def make_task(name: str, /, **options: Any) -> Task:
     """A task by name, its options as keywords: `make_task("hard-maze", sensors="published-code")`."""
     if not isinstance(name, str):
         raise InvalidInputError(f"A task's name must be text, not {name!r}.")
-    cls = task_class(name)
-    known = task_options(cls)
-    takes_any = any(p.kind is inspect.Parameter.VAR_KEYWORD for p in inspect.signature(cls).parameters.values())
+    maker = task_maker(name)
+    known = task_options(maker)
+    takes_any = any(p.kind is inspect.Parameter.VAR_KEYWORD for p in inspect.signature(maker).parameters.values())
     for option in options:
         if option not in known and not takes_any:
             allowed = f"it has {', '.join(known)}" if known else "it has none"
@@ -67,7 +86,7 @@ def make_task(name: str, /, **options: Any) -> Task:
         if default is inspect.Parameter.empty and option not in options:
             raise InvalidInputError(f"Task {name!r} needs the option {option!r}, which was not given.")
     try:
-        task = cls(**options)
+        task = maker(**options)
     except InvalidInputError:
         raise
     except Exception as error:
