@@ -10,19 +10,22 @@ from typing import TYPE_CHECKING, Any
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 from stax.errors import InvalidInputError
-from stax.tasks import FunctionTask, RewardArea, Rollouts, Task, make_task
+from stax.tasks import ExternalTask, FunctionTask, RewardArea, Rollouts, Task, make_task
 from stax.tasks.gymnasium_registration import register_environments
 from stax.tasks.task import check_genomes
 
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from stax.runs.callbacks import Callback
     from stax.runs.result import Result, load
     from stax.runs.run import RunInterrupted, resume, run
     from stax.search import PolicySet, Search, make_search
     from stax.tasks.contract import check_task
 
 __all__ = [
+    "Callback",
+    "ExternalTask",
     "FunctionTask",
     "InvalidInputError",
     "PolicySet",
@@ -43,6 +46,7 @@ __all__ = [
 ]
 
 _LATER = {
+    "Callback": "stax.runs.callbacks",
     "Result": "stax.runs",
     "RunInterrupted": "stax.runs",
     "check_task": "stax.tasks.contract",

@@ -87,6 +87,7 @@ def build_parser() -> argparse.ArgumentParser:
     show.set_defaults(command="show")
 
     _add_replay(commands)
+    _add_export(commands)
     _add_report(commands)
 
     _add_compare(commands)
@@ -219,6 +220,9 @@ def _add_where(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--address", metavar="ADDRESS", help="of the Ray cluster (default: one on this machine)")
     parser.add_argument("--workers", type=_whole(1), metavar="N", help="cores to use (default all)")
     parser.add_argument("--device", choices=("auto", "cpu", "cuda", "mps"), help="where the autoencoder is (default auto)")
+    parser.add_argument(
+        "--tensorboard", metavar="DIR", help="write events for TensorBoard into DIR/NAME, NAME being that of the run's folder"
+    )
 
 
 def _add_campaign(commands: Any) -> None:
@@ -269,6 +273,23 @@ def _add_replay(commands: Any) -> None:
     replay.add_argument("--trust", action="store_true", help="import the task's code if the run's configuration names any")
     replay.add_argument("--quiet", action="store_true", help="say nothing but what goes wrong")
     replay.set_defaults(command="replay")
+
+
+def _add_export(commands: Any) -> None:
+    export = commands.add_parser(
+        "export",
+        help="a policy as an ONNX file, for other programs",
+        description="Writes the network of a policy of a run's archives as an ONNX file: observations in, actions out. The file's path is"
+        " printed.",
+        epilog="Example: stax export runs/hard-maze-stax-0-1 --best 'far end' --out policy.onnx",
+    )
+    export.add_argument("dir", metavar="DIR", help="the run's folder")
+    export.add_argument("id", metavar="ID", nargs="?", type=_whole(0), help="the policy, by the number of its evaluation")
+    export.add_argument("--best", metavar="AREA", help="the best policy of a reward area, by its name or number")
+    export.add_argument("--out", metavar="FILE", help="the .onnx file (default DIR/policies/NAME.onnx)")
+    export.add_argument("--float32", action="store_true", help="numbers of 32 bits instead of the search's own 64")
+    export.add_argument("--quiet", action="store_true", help="say nothing but what goes wrong")
+    export.set_defaults(command="export")
 
 
 def _add_report(commands: Any) -> None:

@@ -101,6 +101,13 @@ def _replay(options: argparse.Namespace) -> int:
     return _run_or_fail(replay_command, options)
 
 
+def _export(options: argparse.Namespace) -> int:
+    from stax.cli.export import export_command
+
+    print(export_command(options))
+    return DONE
+
+
 def _report(options: argparse.Namespace) -> int:
     from stax.cli.report import report_command
 
@@ -167,6 +174,7 @@ _COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
     "check-task": _check_task,
     "compare": _compare,
     "completion": _completion,
+    "export": _export,
     "new-task": _new_task,
     "replay": _replay,
     "report": _report,

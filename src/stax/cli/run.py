@@ -18,6 +18,7 @@ from stax.cli.progress import Progress, choose_progress
 from stax.cli.settings import parse_settings
 from stax.compiling import compile_quietly
 from stax.errors import InvalidInputError, in_one_line
+from stax.runs.callbacks import Callback
 from stax.runs.config import RUN_KEYS, RunConfig, make_config, read_config
 from stax.runs.folder import RunFolder, how_to_resume
 from stax.runs.result import Result
@@ -30,7 +31,8 @@ def run_command(options: argparse.Namespace) -> Path:
     with _folder(options, config) as folder:
 
         def search(progress: Progress, requests: Requests) -> Result:
-            return begin(config, out=folder, observer=progress, stop=lambda: requests.count() > 0)
+            callbacks = _callbacks(options, folder)
+            return begin(config, out=folder, callbacks=callbacks, observer=progress, stop=lambda: requests.count() > 0)
 
         _watched(search, folder, config, quiet=options.quiet, workers=config.workers)
     return folder
@@ -54,12 +56,22 @@ def resume_command(options: argparse.Namespace) -> Path:
             device=options.device,
             backend=options.backend,
             address=options.address,
+            callbacks=_callbacks(options, folder.path),
             observer=progress,
             stop=lambda: requests.count() > 0,
         )
 
     _watched(search, folder.path, config, quiet=options.quiet, workers=options.workers or config.workers)
     return folder.path
+
+
+def _callbacks(options: argparse.Namespace, folder: Path) -> list[Callback]:
+    if options.tensorboard is None:
+        return []
+    from stax.ecosystem.tensorboard_callback import TensorBoardCallback
+
+    # A folder a run, or curves of two runs would be one.
+    return [TensorBoardCallback(Path(options.tensorboard) / folder.resolve().name)]
 
 
 def _configuration(options: argparse.Namespace) -> RunConfig:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
 
-from stax.errors import InvalidInputError, printable
+from stax.errors import InvalidInputError, check_whole, printable
 from stax.representation.space import DescriptorSpace
 from stax.runs.config import RunConfig
 from stax.runs.described_task import DescribedTask
@@ -34,7 +34,12 @@ from stax.search.parameters import Parameters
 from stax.search.policy_set import PolicySet
 from stax.search.search import Search, make_space
 from stax.tasks import make_task
-from stax.tasks.task import Task
+from stax.tasks.task import Genomes, Task
+
+if TYPE_CHECKING:
+    import pandas
+
+    from stax.ecosystem.policy_network import PolicyNetwork
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,6 +125,43 @@ class Result:
     def summary(self) -> dict[str, Any]:
         """What `summary.json` holds."""
         return summarise(self, self.config, seconds=self.seconds, status=self.status, failures=self.failures)
+
+    # For other packages
+
+    def frames(self) -> dict[str, pandas.DataFrame]:
+        """All tables as data frames: `novelty_archive`, `reward_archive`, `ledger`, `metrics` and `emitters`."""
+        from stax.ecosystem.frames import result_frames
+
+        return result_frames(self)
+
+    def policy_module(self, policy: int) -> PolicyNetwork:
+        """A policy of the archives as a `torch.nn.Module`, if the task's policies are networks.
+
+        Args:
+            policy: its id.
+        """
+        from stax.ecosystem.policy_network import policy_module
+
+        return policy_module(self.task, self._genome(policy))
+
+    def export_policy(self, policy: int, path: str | Path, *, precision: str = "float64") -> Path:
+        """Writes a policy of the archives as an ONNX file, if the task's policies are networks.
+
+        Args:
+            policy: its id.
+            path: of the file, which ends with .onnx.
+            precision: `float64`, as in the search, or `float32`.
+        """
+        from stax.ecosystem.onnx_policies import export_policy
+
+        about = {"algo": self.algo, "seed": self.seed, "policy": policy}
+        return export_policy(self.task, self._genome(policy), path, precision=precision, about=about)
+
+    def _genome(self, policy: int) -> Genomes:
+        from stax.analysis.replay import find_policies
+
+        genome: Genomes = find_policies(self, [check_whole("policy", policy, 0)]).genome[0]
+        return genome
 
     # Files
 

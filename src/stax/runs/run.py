@@ -5,15 +5,16 @@ from __future__ import annotations
 import json
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from shlex import quote
 from typing import Any
 
 from stax.errors import InvalidInputError
 from stax.evaluation.evaluator import Evaluator, TaskSource, make_evaluator
+from stax.runs.callbacks import Callback, Callbacks
 from stax.runs.config import DEFAULT_BUDGET, RunConfig, RunSettings, fits_toml, make_config
 from stax.runs.cores import sharing_cores
 from stax.runs.files import NONSENSE
@@ -52,6 +53,7 @@ def run(
     device: str = "auto",
     backend: str = "local",
     address: str | None = None,
+    callbacks: Sequence[Callback] = (),
     observer: Observer | None = None,
     stop: Callable[[], bool] | None = None,
     **parameters: Any,
@@ -69,7 +71,8 @@ def run(
         device: where the autoencoder is: auto, cpu, cuda or mps.
         backend: where evaluations run: local, or ray for a cluster.
         address: of the Ray cluster; None starts one on this machine.
-        observer: called with the search and an event: "phase", "training", "chunk" or "rest".
+        callbacks: are told how the run goes on, see `stax.Callback`.
+        observer: called with the search and an event: "phase", "training", "chunk" or "rest"; callbacks are called at the same events.
         stop: asked at every rest whether to stop; if so, everything is saved and `RunInterrupted` raised.
         parameters: of the search (see `stax algos`) and of the run (see docs/runs.md), by name; a task's own options as
             `task.<option>` if the task is given by name.
@@ -82,7 +85,8 @@ def run(
     name = task if isinstance(task, str) else _name(task)
     # Before the task is made, which may take a while: a misspelt name is told at once.
     config = make_config({**given, "task": name}, parameters)
-    return begin(config, task if isinstance(task, Task) else None, out=out, observer=observer, stop=stop)
+    made = task if isinstance(task, Task) else None
+    return begin(config, made, out=out, callbacks=callbacks, observer=observer, stop=stop)
 
 
 def begin(
@@ -90,10 +94,12 @@ def begin(
     task: Task | None = None,
     *,
     out: str | Path | None = None,
+    callbacks: Sequence[Callback] = (),
     observer: Observer | None = None,
     stop: Callable[[], bool] | None = None,
 ) -> Result:
     """Does the run that the configuration describes, with this task if it has been made already."""
+    watching = _Watching(Callbacks(callbacks), observer, stop)
     folder = None if out is None else RunFolder(empty_folder(Path(out)))
     if task is None:
         source = TaskSource(make_task(config.task, **config.task_options), config.task, config.task_options)
@@ -102,7 +108,7 @@ def begin(
         source = TaskSource(task, name, options)
         again = name is not None and all(fits_toml(value) for value in options.values())
         config = replace(config, task_options=options, task_given=not again)
-    return _Run(config, source, folder, observer, stop).begin()
+    return _Run(config, source, folder, watching).begin()
 
 
 def resume(
@@ -115,6 +121,7 @@ def resume(
     backend: str | None = None,
     address: str | None = None,
     settings: RunSettings | None = None,
+    callbacks: Sequence[Callback] = (),
     observer: Observer | None = None,
     stop: Callable[[], bool] | None = None,
 ) -> Result:
@@ -126,8 +133,9 @@ def resume(
         trust: whether a task that is code of the run's maker (`module:Class`) may be imported.
         workers, device, backend, address: as for `run`; what the run had before if None.
         settings: how it is done from here on; as before if None.
-        observer, stop: as for `run`.
+        callbacks, observer, stop: as for `run`. A run that is finished already is only loaded.
     """
+    watching = _Watching(Callbacks(callbacks), observer, stop)
     folder = RunFolder.existing(path)
     config, _ = folder.read_config()
     if folder.summary().get("status") == "finished":
@@ -148,22 +156,24 @@ def resume(
     checked = make_config({"task": config.task, **given}, {})
     config = replace(config, **{name: getattr(checked, name) for name in changed}, settings=settings or config.settings)
     source = TaskSource(made, None if task else config.task, config.task_options)
-    return _Run(config, source, folder, observer, stop).resume()
+    return _Run(config, source, folder, watching).resume()
+
+
+@dataclass(frozen=True)
+class _Watching:
+    """Who is told how a run goes on, and who may stop it."""
+
+    callbacks: Callbacks
+    observer: Observer | None
+    stop: Callable[[], bool] | None
 
 
 class _Run:
     """One run while it goes on: the search, whoever evaluates for it, and the folder it is kept in."""
 
-    def __init__(
-        self,
-        config: RunConfig,
-        source: TaskSource,
-        folder: RunFolder | None,
-        observer: Observer | None,
-        stop: Callable[[], bool] | None,
-    ) -> None:
+    def __init__(self, config: RunConfig, source: TaskSource, folder: RunFolder | None, watching: _Watching) -> None:
         self.config, self.source, self.folder = config, source, folder
-        self._observer, self._stop = observer, stop
+        self._observer, self._stop, self._callbacks = watching.observer, watching.stop, watching.callbacks
         self._began = time.perf_counter()
         self._seconds_before = 0.0
         self._last_sign = 0.0
@@ -174,14 +184,14 @@ class _Run:
     def begin(self) -> Result:
         with self._ready() as (search, evaluator):
             if self.folder is None:
-                return self._search(search, evaluator)
+                return self._search(search, evaluator, resumed=False)
             self.folder.path.mkdir(parents=True, exist_ok=True)
             with self.folder.locked():
                 # Somebody may have begun a run there while this one was being made.
                 empty_folder(self.folder.path)
                 try:
                     self.folder.write_config(self.config, search.task)
-                    return self._search(search, evaluator)
+                    return self._search(search, evaluator, resumed=False)
                 except BaseException:
                     if not search.evaluations:
                         self.folder.forget()
@@ -193,7 +203,7 @@ class _Run:
             found = self.folder.load_checkpoint(self.config.budget)
             if found:
                 self._take_up(search, evaluator, *found)
-            return self._search(search, evaluator)
+            return self._search(search, evaluator, resumed=True)
 
     def _take_up(self, search: Search, evaluator: Evaluator, state: State, numbers: dict[str, Any]) -> None:
         assert self.folder
@@ -247,10 +257,18 @@ class _Run:
             self.config = replace(config, parameters=search.parameters, device=device)
             yield search, evaluator
 
-    def _search(self, search: Search, evaluator: Evaluator) -> Result:
-        # An observer hears of the run when everything is in order; of its state before that it would only hear half.
-        self._watching = True
-        self._watch(search, "phase")
+    def _search(self, search: Search, evaluator: Evaluator, *, resumed: bool) -> Result:
+        # Whoever watches hears of the run when everything is in order; of its state before that they would only hear half.
+        with self._callbacks:
+            self._callbacks.start(search, resumed=resumed)
+            self._watching = True
+            self._watch(search, "phase")
+            self._spend_budget(search, evaluator)
+            result = self._finish(search, "finished")
+            self._callbacks.end(result)
+        return result
+
+    def _spend_budget(self, search: Search, evaluator: Evaluator) -> None:
         try:
             while not search.done:
                 genomes = search.ask()
@@ -264,22 +282,25 @@ class _Run:
         except Exception as error:
             self._leave_word(search, "failed", str(error))
             raise
-        return self._finish(search, "finished")
 
     def _watch(self, search: Search, event: str) -> None:
         if not self._watching:
             return
         if self._observer:
             self._observer(search, event)
+        with search.stopwatch.time("storage"):
+            self._callbacks.tell(search, event)
         if event == "chunk" and self.folder and time.monotonic() >= self._last_sign + _SIGN_OF_LIFE:
             self._last_sign = time.monotonic()
             with search.stopwatch.time("storage"):
                 self._leave_word(search, "running")
         if event != "rest":
             return
+        if self._callbacks.failure:
+            self._finish(search, "failed")
+            raise self._callbacks.failure
         if self._stop and self._stop():
-            if self.folder:
-                self._finish(search, "interrupted")
+            self._callbacks.end(self._finish(search, "interrupted"))
             raise RunInterrupted(self.folder.path if self.folder else None, search.evaluations)
         if self.folder and self._checkpoint_is_due():
             self._keep(search)

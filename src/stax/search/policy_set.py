@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from stax.errors import InvalidInputError
 from stax.tasks.task import Genomes, Rollouts, Task
+
+if TYPE_CHECKING:
+    import pandas
 
 ORIGINS = ("initial", "exploration", "bootstrap", "emitter")
 """What made a policy; `PolicySet.origin` points into this."""
@@ -112,6 +115,29 @@ class PolicySet:
         if not (np.isfinite(columns["genome"]).all() and np.isfinite(columns["reward"]).all()):
             raise InvalidInputError(f"{what} has a policy with nan or infinity in its genome or its reward.")
         return PolicySet(**columns)
+
+    @staticmethod
+    def from_pandas(frame: pandas.DataFrame, task: Task) -> PolicySet:
+        """Policies of a task from a data frame as `to_pandas` makes it, checked; what is missing is taken for not known.
+
+        Args:
+            frame: a row per policy, with at least `genome_0`..., `reward`, and `ground_truth_0`... if the task has one.
+            task: the policies'.
+        """
+        from stax.ecosystem.frames import policies_from_frame
+
+        return policies_from_frame(frame, task)
+
+    def to_pandas(self, columns: Sequence[str] | None = None) -> pandas.DataFrame:
+        """A data frame with a row per policy; columns of arrays become `genome_0`, `genome_1`, ..., and origins are words.
+
+        Args:
+            columns: which of the columns, in this order; all but `snapshots` if None.
+        """
+        # Here and above, because pandas takes a while to import, and searches do without.
+        from stax.ecosystem.frames import DEFAULT_COLUMNS, policies_frame
+
+        return policies_frame(self, DEFAULT_COLUMNS if columns is None else columns)
 
     def __len__(self) -> int:
         return len(self.id)
