@@ -52,3 +52,17 @@ def act(genome, sizes, inputs):
     values[: sizes[0]] = inputs
     forward(genome, sizes, values, np.empty(max(sizes)))
     return values[: sizes[-1]].copy()
+
+
+@kernel
+def act_each(genomes, rows, sizes, inputs, outputs):
+    """One pass through several networks of one shape, each with inputs of its own.
+
+    Row k of `outputs` is what the network of `genomes[rows[k]]` makes of row k of `inputs`, to the same bits as `act` and whatever
+    the other rows are. `sizes` is an array.
+    """
+    values, scratch = np.empty(sizes.max()), np.empty(sizes.max())
+    for k in range(rows.size):
+        values[: sizes[0]] = inputs[k]
+        forward(genomes[rows[k]], sizes, values, scratch)
+        outputs[k] = values[: sizes[-1]]

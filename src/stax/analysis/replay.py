@@ -44,6 +44,8 @@ class Replay:
     """The name of the reward area it ended in, None for none."""
     differences: tuple[str, ...] = ()
     """What is not as it was recorded, in words."""
+    genome: NDArray[np.float64] | None = None
+    """The policy, for tasks that can be drawn only while they move."""
 
     @property
     def steps(self) -> int:
@@ -144,7 +146,8 @@ def _area_number(areas: Sequence[RewardArea], given: str | int) -> int:
 def play(task: Task, policies: PolicySet) -> list[Replay]:
     """Evaluates the policies again, step by step, and compares with what was recorded of them."""
     _check_can(task, "trajectory", "replay a rollout")
-    _check_can(task, "render", "be drawn")
+    if not films_itself(task):
+        _check_can(task, "render", "be drawn")
     try:
         rollouts = task.evaluate(policies.genome)
         trajectories = [np.asarray(task.trajectory(genome)) for genome in policies.genome]
@@ -167,9 +170,15 @@ def play(task: Task, policies: PolicySet) -> list[Replay]:
                 reward=float(rollouts.reward[row]),
                 area=_area_name(task, area),
                 differences=_differences(task, policies.take([row]), rollouts.take([row])),
+                genome=policies.genome[row],
             )
         )
     return replays
+
+
+def films_itself(task: Task) -> bool:
+    """Whether the task can be drawn only while it moves."""
+    return type(task).film is not Task.film
 
 
 def _check_can(task: Task, method: str, what: str) -> None:
@@ -231,7 +240,7 @@ def write_replay(
     """Draws replays into a file, whole or not at all, and tells in words what it has become.
 
     Args:
-        task: the task, which must have a `render`.
+        task: the task, which must have a `render` or a `film`.
         replays: one policy, or several that play side by side.
         path: the suffix says what is made: .gif and .mp4 films, or .png, moments side by side.
         size: width and height of a scene in pixels.

@@ -13,7 +13,7 @@ import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
 from stax.analysis.film_files import FRAME_RATES, Picture
-from stax.analysis.replay import Replay
+from stax.analysis.replay import Replay, films_itself
 from stax.errors import InvalidInputError, check_whole, in_one_line
 from stax.tasks.task import Task
 
@@ -43,7 +43,7 @@ class Film(Sequence[Picture]):
     and the step, and at its end the reward.
 
     Args:
-        task: the task, which must have a `render`.
+        task: the task, which must have a `render` or a `film`.
         replays: what is shown, one policy or several in a grid.
         size: width and height of a scene in pixels; 480, or fewer in a grid.
         fps: frames a second; 20, fewer if there is little to show.
@@ -77,6 +77,7 @@ class Film(Sequence[Picture]):
         self._ends: dict[int, Picture] = {}
         """Cells of episodes that have ended, by number."""
         self._check_pixels()
+        self._scenes = [_Scenes(task, replay, self.steps, self.size) for replay in replays]
 
     def _check_pixels(self) -> None:
         pixels = math.prod(self._shape)
@@ -121,7 +122,7 @@ class Film(Sequence[Picture]):
         policy = [f"policy {replay.id}", f"policy {replay.id}", f"{replay.id}"]
         moment = [f"step {now} of {replay.steps}", f"step {now}", f"step {now}", f"{now}"]
         below = self._lettering.lines([(policy, moment), (replay.outcome() if ended else [], [])], self.size)
-        cell = np.concatenate([_scene(self.task, replay, now, self.size), _blank(1, self.size, _PALE), below])
+        cell = np.concatenate([self._scenes[number][now], _blank(1, self.size, _PALE), below])
         if ended:
             self._ends[number] = cell
         return cell
@@ -131,7 +132,7 @@ def strip(task: Task, replays: Sequence[Replay], *, size: int | None = None, eve
     """Moments of a rollout side by side, the start first and the end last; a row per policy.
 
     Args:
-        task: the task, which must have a `render`.
+        task: the task, which must have a `render` or a `film`.
         replays: what is shown, a row each.
         size: width and height of a scene in pixels, 256 by default.
         every: steps from one moment to the next; by default five moments are shown.
@@ -164,10 +165,11 @@ def strip(task: Task, replays: Sequence[Replay], *, size: int | None = None, eve
 def _panels(task: Task, replay: Replay, steps: Sequence[int], size: int, width: int, lettering: _Lettering) -> Picture:
     """One scene a moment, the step below each, on white paper of that width."""
     row = _blank(size + 1 + lettering.height(1), width, _WHITE)
+    scenes = _Scenes(task, replay, steps, size)
     for number, step in enumerate(steps):
         label = lettering.lines([([f"step {step}", f"{step}"], [])], size)
         left = number * (size + _GAP)
-        row[:, left : left + size] = np.concatenate([_scene(task, replay, step, size), _blank(1, size, _PALE), label])
+        row[:, left : left + size] = np.concatenate([scenes[step], _blank(1, size, _PALE), label])
         row[:, max(left - _GAP, 0) : left] = _PALE
     return row
 
@@ -183,19 +185,40 @@ def _check_some(replays: Sequence[Replay]) -> None:
         raise InvalidInputError("There is no policy to show; give at least one.")
 
 
-def _scene(task: Task, replay: Replay, step: int, size: int) -> Picture:
-    try:
-        picture = np.asarray(task.render(replay.states[step], size, trail=replay.states[: step + 1]))
-    except InvalidInputError:
-        raise
-    except Exception as error:  # a user's own task may raise anything
-        raise RuntimeError(f"Task {task.name!r} failed to draw policy {replay.id}: {in_one_line(error)}") from error
-    if picture.shape != (size, size, 3) or picture.dtype != np.uint8:
-        raise InvalidInputError(
-            f"render of task {task.name!r} must give uint8 of shape {(size, size, 3)}, not {picture.dtype} of shape"
-            f" {picture.shape}."
-        )
-    return picture
+class _Scenes:
+    """The scenes of a replay at some of its steps, by step: drawn when they are asked for, or, if the task can be drawn only
+    while it moves, all when the first one is."""
+
+    def __init__(self, task: Task, replay: Replay, steps: Sequence[int], size: int) -> None:
+        self._task, self._replay, self._size = task, replay, size
+        # Episodes that end before others stay as they ended.
+        self._steps = sorted({min(step, replay.steps) for step in steps})
+        self._filmed: dict[int, Picture] = {}
+
+    def __getitem__(self, step: int) -> Picture:
+        try:
+            if not films_itself(self._task):
+                states = self._replay.states
+                return self._checked(self._task.render(states[step], self._size, trail=states[: step + 1]), "render")
+            if not self._filmed:
+                assert self._replay.genome is not None
+                pictures = self._task.film(self._replay.genome, self._steps, self._size)
+                self._filmed = {now: self._checked(picture, "film") for now, picture in zip(self._steps, pictures, strict=True)}
+        except InvalidInputError:
+            raise
+        except Exception as error:  # a user's own task may raise anything
+            raise RuntimeError(
+                f"Task {self._task.name!r} failed to draw policy {self._replay.id}: {in_one_line(error)}"
+            ) from error
+        return self._filmed[step]
+
+    def _checked(self, picture: Picture, method: str) -> Picture:
+        array, shape = np.asarray(picture), (self._size, self._size, 3)
+        if array.shape != shape or array.dtype != np.uint8:
+            raise InvalidInputError(
+                f"{method} of task {self._task.name!r} must give uint8 of shape {shape}, not {array.dtype} of shape {array.shape}."
+            )
+        return array
 
 
 def _blank(height: int, width: int, color: tuple[int, int, int]) -> Picture:

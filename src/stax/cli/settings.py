@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import tomllib
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,24 +13,48 @@ _WORDS = {"true": True, "false": False, "none": None}
 
 
 def parse_settings(settings: Sequence[str]) -> dict[str, Any]:
-    """Settings by name: numbers, true, false, none and pairs of numbers (`-2,2`) are understood, the rest is text."""
+    """Settings by name: numbers, true, false, none, numbers with commas between them (`-2,2`), lists (`["a", "b"]`) and tables
+    (`{a = 1}`) are understood, the rest is text."""
     parsed: dict[str, Any] = {}
     for setting in settings:
         name, equals, text = setting.partition("=")
         if not equals or not name.strip():
             raise InvalidInputError(f"--set takes OPTION=VALUE, not {setting!r}.")
-        parsed[name.strip()] = _value(text.strip())
+        parsed[name.strip()] = _value(text.strip(), setting)
     return parsed
 
 
-def _value(text: str) -> Any:
+def _value(text: str, setting: str) -> Any:
+    if text.startswith(("[", "{")):
+        return _structure(text, setting)
     if text.lower() in _WORDS:
         return _WORDS[text.lower()]
     number = _number(text)
     if number is not None:
         return number
-    pair = [_number(part) for part in text.split(",")]
-    return tuple(pair) if len(pair) == 2 and None not in pair else text
+    several = [_number(part) for part in text.split(",")]
+    return tuple(several) if len(several) > 1 and None not in several else text
+
+
+def _structure(text: str, setting: str) -> Any:
+    """A list or a table, as TOML or JSON writes it."""
+    for read in (_from_toml, json.loads):
+        try:
+            return _with_tuples(read(text))
+        except (ValueError, RecursionError):
+            continue
+    raise InvalidInputError(f"--set {setting}: what begins like a list or a table must be one, in TOML or JSON.")
+
+
+def _from_toml(text: str) -> Any:
+    return tomllib.loads(f"value = {text}")["value"]
+
+
+def _with_tuples(value: Any) -> Any:
+    """As a configuration's file is read: lists are tuples."""
+    if isinstance(value, dict):
+        return {name: _with_tuples(inner) for name, inner in value.items()}
+    return tuple(_with_tuples(item) for item in value) if isinstance(value, list) else value
 
 
 def _number(text: str) -> int | float | None:

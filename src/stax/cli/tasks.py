@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from stax.cli.settings import parse_settings
-from stax.tasks import BUILT_IN, make_task, task_options
+from stax.tasks import BUILT_IN, in_tables, make_task, task_options
 from stax.tasks.contract import check_task
 from stax.tasks.starting_point import write_task
 
@@ -50,7 +50,7 @@ def _row(name: str) -> dict[str, Any]:
 
 def check_task_command(options: argparse.Namespace) -> bool:
     """Prints what was looked at in a task and what is wrong with it; whether all is well."""
-    settings = {name.removeprefix("task."): value for name, value in parse_settings(options.set).items()}
+    settings = in_tables({name.removeprefix("task."): value for name, value in parse_settings(options.set).items()})
     findings = check_task(make_task(options.name, **settings), seed=options.seed)
     for finding in findings:
         verdict, words = ("ok", "")

@@ -33,7 +33,7 @@ from stax.errors import InvalidInputError, check_choice, check_whole
 from stax.runs.files import read_text
 from stax.search.methods import find_method
 from stax.search.parameters import Allowed, Parameters, allowed, make_parameters, no_such
-from stax.tasks import BUILT_IN
+from stax.tasks import BUILT_IN, in_tables
 
 DEFAULT_BUDGET = 20_000
 BACKENDS = ("local", "ray")
@@ -172,17 +172,19 @@ def make_config(given: Mapping[str, Any], parameters: Mapping[str, Any]) -> RunC
 def split_parameters(given: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
     """Parameters of the search (not checked yet), settings of the run (checked), and options of the task."""
     known, settings = allowed(), settings_allowed()
-    split: tuple[dict[str, Any], dict[str, Any], dict[str, Any]] = ({}, {}, {})
+    search: dict[str, Any] = {}
+    checked: dict[str, Any] = {}
+    options: dict[str, Any] = {}
     for name, value in given.items():
         if name.startswith("task."):
-            split[2][name.removeprefix("task.")] = value
+            options[name.removeprefix("task.")] = value
         elif name in settings:
-            split[1][name] = settings[name].check(name, value)
+            checked[name] = settings[name].check(name, value)
         elif name in known:
-            split[0][name] = value
+            search[name] = value
         else:
             raise InvalidInputError(no_such("parameter", name, [*known, *settings]))
-    return split
+    return search, checked, in_tables(options)
 
 
 # TOML
@@ -234,6 +236,8 @@ def _flattened(table: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 def _value(value: Any) -> Any:
     if value == _NONE:
         return None
+    if isinstance(value, dict):
+        return {name: _value(inner) for name, inner in value.items()}
     return tuple(_value(item) for item in value) if isinstance(value, list) else value
 
 
@@ -258,10 +262,14 @@ def fits_toml(value: Any) -> bool:
     """Whether an option of a task means the same when it has been written and read; lists become tuples."""
     if isinstance(value, (list, tuple)):
         return all(fits_toml(item) for item in value)
+    if isinstance(value, dict):
+        return all(isinstance(name, str) and fits_toml(inner) for name, inner in value.items())
     return (value is None or isinstance(value, (str, int, float, bool))) and value != _NONE
 
 
 def _written(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _written(inner) for name, inner in value.items()}
     return _NONE if value is None else [_written(item) for item in value] if isinstance(value, (list, tuple)) else value
 
 

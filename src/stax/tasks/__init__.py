@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import importlib
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
 from typing import Any
 
 from stax.errors import InvalidInputError, in_one_line
+from stax.tasks.external_task import ExternalTask
 from stax.tasks.function_task import FunctionTask
 from stax.tasks.task import RewardArea, Rollouts, Task
 
 __all__ = [
     "BUILT_IN",
+    "ExternalTask",
     "FunctionTask",
     "RewardArea",
     "Rollouts",
     "Task",
+    "in_tables",
     "made_from",
     "make_task",
     "task_maker",
@@ -31,13 +34,17 @@ BUILT_IN = {
     "redundant-arm": "stax.tasks.redundant_arm:RedundantArm",
 }
 
+GYMNASIUM = "gym:"
+"""How the names of tasks begin that are Gymnasium environments."""
+
 
 def task_maker(name: str) -> Callable[..., Task]:
     """What makes the task of this name from its options: a built-in class, or your own by `module:Class` or `module:function`."""
-    if name.startswith("gym:"):
-        raise InvalidInputError(
-            f"Task {name!r}: Gymnasium environments cannot be used as tasks yet; there are {', '.join(BUILT_IN)}."
-        )
+    if name.startswith(GYMNASIUM):
+        # Here, because Gymnasium's vector environments and the compiler take a while to import.
+        from stax.tasks.gymnasium_task import GymnasiumTask
+
+        return partial(GymnasiumTask, name.removeprefix(GYMNASIUM))
     target = BUILT_IN.get(name, name)
     module_name, colon, class_name = target.partition(":")
     if not colon or not module_name or not class_name:
@@ -69,6 +76,23 @@ def task_options(maker: Callable[..., Task]) -> dict[str, Any]:
     parameters = inspect.signature(maker).parameters.values()
     kinds = (inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     return {parameter.name: parameter.default for parameter in parameters if parameter.kind in kinds}
+
+
+def in_tables(options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options of a task, those with a point in their name put into tables: `make.gravity` is an entry of the table `make`."""
+    tables: dict[str, Any] = {}
+    # Whole tables first, so that an entry given beside one changes it.
+    for name, value in sorted(options.items(), key=lambda option: option[0].count(".")):
+        *path, last = name.split(".")
+        table = tables
+        for step in path:
+            inner = table.get(step, {})
+            if not isinstance(inner, Mapping):
+                raise InvalidInputError(f"task.{name} is an entry of a table, but {step} was given as {inner!r}.")
+            table[step] = dict(inner)
+            table = table[step]
+        table[last] = value
+    return tables
 
 
 def make_task(name: str, /, **options: Any) -> Task:

@@ -63,6 +63,8 @@ def check_task(task: Task, *, seed: int = 0) -> list[Finding]:
         findings.append(_look("trajectory", lambda: _trajectory(task, genomes, rollouts)))
     if _overrides(task, "render"):
         findings.append(_look("render", lambda: _render(task, genomes)))
+    if _overrides(task, "film"):
+        findings.append(_film(task, genomes, rollouts))
     return findings
 
 
@@ -286,3 +288,20 @@ def _render(task: Task, genomes: Genomes) -> None:
     picture = np.asarray(task.render(state, 96))
     if picture.shape != (96, 96, 3) or picture.dtype != np.uint8:
         raise _Broken(f"render(state, 96) must be uint8 of shape (96, 96, 3), not {picture.dtype} of shape {picture.shape}")
+
+
+def _film(task: Task, genomes: Genomes, rollouts: Rollouts) -> Finding:
+    """A task may be able to film in general, but not here and now; that is no mistake of its."""
+    steps = [0, int(rollouts.steps[0])]
+    try:
+        pictures = [np.asarray(picture) for picture in task.film(genomes[0], steps, 96)]
+    except InvalidInputError as error:
+        return Finding("film", note=str(error))
+    except Exception as error:  # a user's task may raise anything
+        return Finding("film", f"it raised {in_one_line(error)}")
+    if len(pictures) != len(steps):
+        return Finding("film", f"film was asked for the pictures after {steps} steps, and gave {len(pictures)}")
+    for picture in pictures:
+        if picture.shape != (96, 96, 3) or picture.dtype != np.uint8:
+            return Finding("film", f"film must give uint8 of shape (96, 96, 3), not {picture.dtype} of shape {picture.shape}")
+    return Finding("film")

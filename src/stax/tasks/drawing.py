@@ -179,3 +179,27 @@ def _paint_scenes(background, shapes, out, left, top, width, y_down):
         out[i] = background[0]
         for j in range(shapes.shape[1]):
             _paint_shape(out[i], shapes[i, j], corners, left, top, size / width, y_sign)
+
+
+@kernel
+def average(picture, target):
+    """Scales a picture: fills `target` (height, width, 3) with the means of the parts of `picture` that its pixels cover.
+
+    In units of which a pixel of the picture is `target`'s side long, and a pixel of the target the picture's, every overlap is
+    a whole number.
+    """
+    tall, wide = picture.shape[0], picture.shape[1]
+    height, width = target.shape[0], target.shape[1]
+    for y in range(height):
+        top, bottom = y * tall, (y + 1) * tall
+        for x in range(width):
+            left, right = x * wide, (x + 1) * wide
+            sums = np.zeros(3, np.int64)
+            for i in range(top // height, (bottom - 1) // height + 1):
+                down = min(bottom, (i + 1) * height) - max(top, i * height)
+                for j in range(left // width, (right - 1) // width + 1):
+                    weight = down * (min(right, (j + 1) * width) - max(left, j * width))
+                    for c in range(3):
+                        sums[c] += weight * picture[i, j, c]
+            for c in range(3):
+                target[y, x, c] = (2 * sums[c] + tall * wide) // (2 * tall * wide)

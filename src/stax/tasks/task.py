@@ -14,13 +14,13 @@ What a task may lack:
 - **An outcome.** Policies that could not be evaluated are marked in `Rollouts.failed`; what to do about them is not the task's matter.
 - **A policy network.** `policy_sizes` says that genomes are weights of the network in `stax.policies`, which can then be exported; a genome
   may as well be the parameters of anything else.
-- **Replays and pictures.** `trajectory`, `render`, `scene` and `picture_place` are for people; the search does without.
+- **Replays and pictures.** `trajectory`, `render`, `film`, `scene` and `picture_place` are for people; the search does without.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -167,6 +167,13 @@ class Task(ABC):
     def render(self, state: ArrayLike, size: int = 512, *, trail: ArrayLike | None = None) -> Picture:
         """A picture for people of one state, (size, size, 3) uint8; `trail` are states passed on the way there."""
         raise InvalidInputError(f"Task {self.name!r} cannot be drawn: it has no render.")
+
+    def film(self, genome: ArrayLike, steps: Sequence[int], size: int = 512) -> Iterator[Picture]:
+        """Pictures for people of one policy's rollout, (size, size, 3) uint8 each, after these numbers of steps, which rise; 0 is
+        the start. A task that can be drawn only while it moves brings this instead of `render`."""
+        states = self.trajectory(genome)
+        for step in steps:
+            yield self.render(states[step], size, trail=states[: step + 1])
 
     def scene(self, size: int = 512) -> Scene | None:
         """The world to draw results over, its picture (size, size, 3) uint8; None if the task has no picture."""

@@ -1,0 +1,152 @@
+"""Gymnasium's environments by id: found, or one sentence that says what to do about it; and made."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import io
+import os
+import sys
+import warnings
+from collections.abc import Mapping
+from contextlib import redirect_stderr
+from importlib.util import find_spec
+from typing import Any
+
+import gymnasium
+from gymnasium import error as gymnasium_error
+from gymnasium.envs.registration import EnvSpec, registry
+from gymnasium.wrappers import OrderEnforcing, PassiveEnvChecker, TimeLimit
+
+from stax.errors import InvalidInputError, in_one_line
+
+_PACKAGES = (
+    ("gymnasium_robotics", "'stax-qd[robotics]'", ("AdroitHand", "AntMaze", "Fetch", "FrankaKitchen", "Hand", "PointMaze")),
+    ("ale_py", "ale-py", ("ALE/",)),
+    ("minigrid", "minigrid", ("BabyAI-", "MiniGrid-")),
+    ("highway_env", "highway-env", ("highway-", "merge-", "parking-", "roundabout-")),
+)
+"""Modules that register environments when they are imported, what installs them, and how their ids begin."""
+_OURS = ("id", "disable_env_checker", "max_episode_steps", "render_mode")
+"""Keywords of `gymnasium.make` that the task sets itself."""
+_NAMED = 3
+"""Ids that are named to somebody who asked for one that is not there."""
+
+
+def find_environment(name: str) -> EnvSpec:
+    """What Gymnasium knows of an environment: `CartPole-v1`, or `module:id` for one that a module registers when it is imported."""
+    module, _, environment = name.rpartition(":")
+    if not environment or ":" in module or (":" in name and not module):
+        raise InvalidInputError(
+            f"Task 'gym:{name}' names no environment; write gym:ID, for instance gym:CartPole-v1, or gym:MODULE:ID for an environment"
+            " that a module registers."
+        )
+    if module:
+        _import(module, environment)
+    found = registry.get(environment)
+    if found is None:
+        raise InvalidInputError(_not_found(module, environment))
+    return found
+
+
+def _import(module: str, environment: str) -> None:
+    try:
+        # Some greet whoever imports them; what went wrong is in the exception.
+        with redirect_stderr(io.StringIO()), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        known = {name: install for name, install, _ in _PACKAGES}
+        install = f": pip install {known[module]}" if module in known else ""
+        if error.name and not module.startswith(error.name):
+            raise InvalidInputError(
+                f"Environment {environment!r}: the module {module!r} needs {error.name!r}, which is not installed{install}."
+            ) from None
+        raise InvalidInputError(
+            f"Environment {environment!r} is to come from the module {module!r}, which cannot be found{install}."
+        ) from None
+    except Exception as error:
+        raise InvalidInputError(
+            f"Environment {environment!r}: the module {module!r} cannot be imported: {in_one_line(error)}."
+        ) from error
+
+
+def _not_found(module: str, environment: str) -> str:
+    start = f"There is no environment {environment!r}"
+    for package, install, beginnings in _PACKAGES:
+        if not module and environment.startswith(beginnings):
+            if find_spec(package):
+                return f"{start} unless {package} is imported; write gym:{package}:{environment}."
+            return f"{start} unless {package} is installed (pip install {install}); then write gym:{package}:{environment}."
+    near = difflib.get_close_matches(environment, list(registry), _NAMED, cutoff=0.55)
+    # An id without its version, or in other letters, is near enough, too.
+    plain = environment.lower().partition("-v")[0]
+    near += [known for known in registry if known.lower().partition("-v")[0] == plain and known not in near]
+    said = (
+        f"near it {'are' if len(near) > 1 else 'is'} {', '.join(near[:_NAMED])}"
+        if near
+        else f"Gymnasium knows {len(registry)} others"
+    )
+    where = f" in the module {module!r}" if module else ", and one of another package is written gym:MODULE:ID"
+    return f"{start}{where}; {said}."
+
+
+def make_environment(
+    spec: EnvSpec, keywords: Mapping[str, Any], horizon: int | None, *, render: bool = False
+) -> gymnasium.Env[Any, Any]:
+    """An environment without Gymnasium's own checks and clock, which cost time at every step; whoever steps it counts.
+
+    Args:
+        spec: as `find_environment` gives it.
+        keywords: for the environment, as `gymnasium.make` takes them.
+        horizon: steps of an episode; None for the environment's own.
+        render: whether it must be able to draw itself as an array.
+    """
+    for name in keywords:
+        if name in _OURS:
+            instead = {"max_episode_steps": "; give horizon", "render_mode": "; give observe"}.get(name, "")
+            raise InvalidInputError(f"make must not have {name!r}, which the task sets itself{instead}.")
+    if render:
+        _choose_offscreen_drawing()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            made: gymnasium.Env[Any, Any] = gymnasium.make(
+                spec.id,
+                max_episode_steps=horizon,
+                disable_env_checker=True,
+                **({"render_mode": "rgb_array"} if render else {}),
+                **{name: _as_lists(value) for name, value in keywords.items()},
+            )
+    except (gymnasium_error.DependencyNotInstalled, ImportError) as error:
+        words = " ".join(str(error).split()).rstrip(".")
+        raise InvalidInputError(f"Environment {spec.id!r} needs a package that is not there: {words}.") from None
+    except Exception as error:  # an environment may raise anything
+        given = f" with make = {dict(keywords)!r}" if keywords else ""
+        raise InvalidInputError(f"Environment {spec.id!r} cannot be made{given}: {in_one_line(error)}.") from error
+    if render and made.render_mode != "rgb_array":
+        made.close()
+        raise InvalidInputError(cannot_render(spec.id, made.metadata.get("render_modes") or []))
+    while isinstance(made, (TimeLimit, OrderEnforcing, PassiveEnvChecker)):
+        made = made.env
+    return made
+
+
+def cannot_render(environment: str, modes: list[str]) -> str:
+    """In one sentence, why there are no pictures."""
+    can = f"it can only render {', '.join(repr(mode) for mode in modes)}" if modes else "it cannot render at all"
+    return f"Environment {environment!r} cannot draw itself as an array ('rgb_array'): {can}."
+
+
+def _as_lists(value: Any) -> Any:
+    """Lists of a configuration are tuples by now, but environments expect what was written."""
+    if isinstance(value, Mapping):
+        return {name: _as_lists(inner) for name, inner in value.items()}
+    return [_as_lists(item) for item in value] if isinstance(value, (list, tuple)) else value
+
+
+def _choose_offscreen_drawing() -> None:
+    """MuJoCo tries to open a window first, which takes long and fails where there is no screen."""
+    if sys.platform.startswith("linux") and not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
+        os.environ.setdefault("MUJOCO_GL", "egl")
+        os.environ.setdefault("SDL_VIDEODRIVER", "dummy")

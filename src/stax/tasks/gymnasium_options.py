@@ -1,0 +1,125 @@
+"""The options of a Gymnasium task as they are given, and what they must be."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stax.errors import InvalidInputError, check_whole
+from stax.tasks.task import RewardArea, sample_steps
+
+_MOST_NEURONS, _MOST_LAYERS = 4096, 16
+_MOST_SAMPLES = 1000
+_SLICE = re.compile(r"(\d*):(\d*)")
+
+
+def check_make(given: Any) -> dict[str, Any]:
+    """Keywords for `gymnasium.make`."""
+    if given is None:
+        return {}
+    if not isinstance(given, Mapping) or not all(isinstance(name, str) for name in given):
+        raise InvalidInputError(
+            f"make must be a table of keywords for the environment, such as {{continuing_task = true}}, not {given!r}."
+        )
+    return dict(given)
+
+
+def check_hidden(given: Any) -> tuple[int, ...]:
+    """Neurons of the hidden layers."""
+    layers = () if given is None else _several(given)
+    if len(layers) > _MOST_LAYERS:
+        raise InvalidInputError(f"hidden must be at most {_MOST_LAYERS} layers, not {len(layers)}.")
+    return tuple(check_whole("Each of hidden", size, 1, _MOST_NEURONS) for size in layers)
+
+
+def check_words(what: str, given: Any) -> tuple[str, ...]:
+    """One name or several."""
+    names = () if given is None else _several(given)
+    for name in names:
+        if not isinstance(name, str) or not name:
+            raise InvalidInputError(f"{what} must be a name or a list of names, not {given!r}.")
+    return names
+
+
+def check_indices(what: str, given: Any, size: int) -> NDArray[np.int64]:
+    """Places in a vector of this size: one, several, or a slice such as "2:5"; all for None."""
+    if given is None:
+        return np.arange(size)
+    if isinstance(given, str):
+        part = _SLICE.fullmatch(given)
+        if part is None:
+            raise InvalidInputError(f"{what} must be a list of indices or a slice such as '2:5', not {given!r}.")
+        indices = np.arange(size)[int(part[1] or 0) : int(part[2] or size)]
+    else:
+        indices = np.array([check_whole(f"Each of {what}", index, 0, size - 1) for index in _several(given)], np.int64)
+    if not len(indices) or len(np.unique(indices)) < len(indices):
+        raise InvalidInputError(f"{what} must be at least one index from 0 to {size - 1}, each once, not {given!r}.")
+    return indices
+
+
+def check_samples(given: Any, horizon: int) -> NDArray[np.int64]:
+    """After how many steps there is a look: so many, evenly spread, or a list of them."""
+    if not isinstance(given, (list, tuple)):
+        return sample_steps(horizon, check_whole("samples", given, 1, _MOST_SAMPLES)) + 1
+    steps = [check_whole("Each of samples", step, 1, horizon) for step in given]
+    if not 1 <= len(steps) <= _MOST_SAMPLES or steps != sorted(set(steps)):
+        raise InvalidInputError(f"samples must be a number, or numbers of steps that rise, not {given!r:.80}.")
+    return np.array(steps, np.int64)
+
+
+def check_number(what: str, given: Any) -> float:
+    if not isinstance(given, Real) or isinstance(given, bool) or not np.isfinite(float(given)):
+        raise InvalidInputError(f"{what} must be a finite number, not {given!r}.")
+    return float(given)
+
+
+def check_bounds(given: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
+    """The lowest and the highest values."""
+    if given is None:
+        return None
+    if isinstance(given, (list, tuple)) and len(given) == 2 and all(isinstance(bound, Real) for bound in given):
+        given = [given]
+    allowed = "pairs of a lowest and a higher value, such as [[-1, 1], [0, 5]]"
+    if (
+        not isinstance(given, (list, tuple))
+        or not given
+        or any(not isinstance(pair, (list, tuple)) or len(pair) != 2 for pair in given)
+    ):
+        raise InvalidInputError(f"ground_truth_bounds must be {allowed}, not {given!r}.")
+    low, high = (np.array([check_number("Each of ground_truth_bounds", pair[end]) for pair in given]) for end in (0, 1))
+    if not (low < high).all():
+        raise InvalidInputError(f"ground_truth_bounds must be {allowed}, not {given!r}.")
+    return low, high
+
+
+def check_areas(given: Any, dimensions: int) -> tuple[RewardArea, ...]:
+    """Reward areas from tables of a name, a centre and a radius."""
+    allowed = "a list of tables with name, center and radius"
+    if not isinstance(given, (list, tuple)) or not given:
+        raise InvalidInputError(f"reward_areas must be {allowed}, not {given!r}.")
+    areas: list[RewardArea] = []
+    for table in given:
+        if not isinstance(table, Mapping) or set(table) != {"name", "center", "radius"}:
+            raise InvalidInputError(f"reward_areas must be {allowed}, not {table!r} in it.")
+        name, center = table["name"], table["center"]
+        if not isinstance(name, str) or not name or name in {area.name for area in areas}:
+            raise InvalidInputError(f"Each of reward_areas must have a name of its own, not {name!r}.")
+        numbers = tuple(check_number(f"The center of reward area {name!r}", number) for number in _several(center))
+        if len(numbers) != dimensions:
+            raise InvalidInputError(
+                f"The center of reward area {name!r} must have {dimensions} numbers, as the ground truth has, not {len(numbers)}."
+            )
+        radius = check_number(f"The radius of reward area {name!r}", table["radius"])
+        if radius <= 0:
+            raise InvalidInputError(f"The radius of reward area {name!r} must be above 0, not {radius:g}.")
+        areas.append(RewardArea(name, numbers, radius))
+    return tuple(areas)
+
+
+def _several(given: Any) -> tuple[Any, ...]:
+    return tuple(given) if isinstance(given, (list, tuple)) else (given,)

@@ -1,0 +1,336 @@
+"""Episodes of many policies in a few environments, stepped together and refilled as they end.
+
+Environments that lie side by side share one pass through the policy networks. They are stepped one by one and not by Gymnasium's
+`SyncVectorEnv`, which has no way to leave a row alone once there is no policy for it, and spends most of the time that a
+cheap step takes on joining what the rows say. What an episode comes to does not depend on its neighbours: each begins with
+`reset(seed=...)`, and each network computes for itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import gymnasium
+import numpy as np
+from numpy.typing import NDArray
+
+from stax.compiling import announcing
+from stax.errors import InvalidInputError
+from stax.policies import act_each
+from stax.tasks.gymnasium_spaces import ActionWriter, ObservationReader
+from stax.tasks.task import Genomes, Picture
+
+Environment = gymnasium.Env[Any, Any]
+SIDE_BY_SIDE = 16
+"""Environments that share a pass through the networks; more of them gain nothing."""
+OVER = ("last", "max", "sum")
+"""What an episode's reward can be of the values that `info` has step by step."""
+
+
+class BrokenEnvironmentError(RuntimeError):
+    """An environment gave something that is no number. It may be this policy's doing, so the others need not fail with it."""
+
+
+@dataclass(frozen=True, eq=False)
+class Look:
+    """What an autoencoder sees of an episode."""
+
+    steps: NDArray[np.int64]
+    """After how many steps it looks, ascending, from 1."""
+    indices: NDArray[np.int64]
+    """Which numbers of the observation it sees."""
+    picture: Callable[[Environment], Picture] | None = None
+    """Draws an environment instead; None for numbers."""
+
+
+@dataclass(frozen=True)
+class RewardRule:
+    """What an episode is worth."""
+
+    key: str | None = None
+    """Of `info`; None for the sum of the environment's rewards."""
+    over: str = "last"
+    """Which of the values in `info` counts, one of `OVER`."""
+    offset: float = 0.0
+    """Added to it; what is below 0 then counts as 0."""
+
+
+@dataclass(frozen=True, eq=False)
+class Truth:
+    """The ground-truth descriptor of an episode: numbers of its last observation, or of its last `info`."""
+
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+    reader: ObservationReader | None = None
+    indices: NDArray[np.int64] | None = None
+    """Of the numbers that the reader reads."""
+    keys: tuple[str, ...] = ()
+    """Of `info`, if there is no reader."""
+
+
+@dataclass(eq=False)
+class Outcomes:
+    """What n policies came to; all but the rewards are of their first episodes."""
+
+    reward: NDArray[np.float64]
+    """(n, episodes)"""
+    steps: NDArray[np.int64]
+    snapshots: NDArray[Any]
+    truth: NDArray[np.float64]
+    """(n, d)"""
+
+
+class _Slot:
+    """An environment, and the episode that it is in the middle of."""
+
+    __slots__ = ("done", "due", "env", "episode", "followed", "look", "policy", "step", "total")
+
+    def __init__(self, env: Environment) -> None:
+        self.env, self.step = env, env.step
+        self.policy = self.episode = self.done = self.look = 0
+        self.due = -1
+        """Steps after which the next look is due; -1 for none."""
+        self.total: Any = 0.0
+        self.followed: float | None = None
+        """Of the values in `info` so far; None if there was none."""
+
+
+class EpisodeRunner:
+    """Runs the episodes of policies. It keeps its environments, so that a next batch finds them made.
+
+    Args:
+        name: the environment's id, for messages.
+        make: makes an environment.
+        reader, writer: between the environment and the networks.
+        sizes: layers of the networks.
+        scaling: factor and shift of every input; None for observations as they are.
+        seeds: of the episodes of every policy.
+        horizon: steps of an episode at most.
+        look, reward, truth: what is noted of an episode; no truth for None.
+        side_by_side: environments that are stepped together at most.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        make: Callable[[], Environment],
+        reader: ObservationReader,
+        writer: ActionWriter,
+        *,
+        sizes: tuple[int, ...],
+        scaling: tuple[NDArray[np.float64], NDArray[np.float64]] | None,
+        seeds: tuple[int, ...],
+        horizon: int,
+        look: Look,
+        reward: RewardRule,
+        truth: Truth | None,
+        side_by_side: int = SIDE_BY_SIDE,
+    ) -> None:
+        self._name, self._make, self._reader, self._writer = name, make, reader, writer
+        self._sizes, self._scaling = np.array(sizes, np.int64), scaling
+        self._seeds, self._horizon = seeds, horizon
+        self._look, self._reward, self._truth = look, reward, truth
+        self._side_by_side = side_by_side
+        self._slots: list[_Slot] = []
+
+    def close(self) -> None:
+        """Closes all environments; a next batch makes new ones."""
+        slots, self._slots = self._slots, []
+        for slot in slots:
+            slot.env.close()
+
+    def run(self, genomes: Genomes, snapshots: NDArray[Any]) -> Outcomes:
+        """All episodes of all policies; `snapshots` is where what is seen of them is written, (n, looks, ...)."""
+        outcomes = Outcomes(
+            reward=np.empty((len(genomes), len(self._seeds))),
+            steps=np.empty(len(genomes), np.int64),
+            snapshots=snapshots,
+            truth=np.empty((len(genomes), 0 if self._truth is None else len(self._truth.low))),
+        )
+        try:
+            self._run(genomes, outcomes)
+        except BaseException:
+            # Nobody knows in what state they are.
+            self.close()
+            raise
+        return outcomes
+
+    def _run(self, genomes: Genomes, outcomes: Outcomes) -> None:
+        episodes = len(genomes) * len(self._seeds)
+        size = min(self._side_by_side, episodes)
+        while len(self._slots) < size:
+            self._slots.append(_Slot(self._make()))
+        vectors, rows, forward = self._networks(genomes, size)
+        waiting = iter(range(episodes))
+        busy = self._slots[:size]
+        for place, slot in enumerate(busy):
+            self._begin(slot, next(waiting), vectors[place])
+            rows[place] = slot.policy
+        while busy:
+            ended = self._step(busy, forward(len(busy)), vectors, outcomes)
+            for place, observation, info in reversed(ended):
+                slot = busy[place]
+                self._finish(slot, observation, info, vectors[place], outcomes)
+                following = next(waiting, None)
+                if following is not None:
+                    self._begin(slot, following, vectors[place])
+                    rows[place] = slot.policy
+                    continue
+                # Nobody waits for it: the last one moves up, so that those still busy lie side by side.
+                last = busy.pop()
+                if last is not slot:
+                    busy[place] = last
+                    vectors[place], rows[place] = vectors[len(busy)], rows[len(busy)]
+
+    def _networks(self, genomes: Genomes, size: int) -> tuple[NDArray[np.float64], NDArray[np.int64], Callable[[int], Any]]:
+        """Room for observations, whose network each is for, and a function that gives the actions of the first so many."""
+        vectors, rows = np.empty((size, self._reader.size)), np.zeros(size, np.int64)
+        inputs = vectors if self._scaling is None else np.empty_like(vectors)
+        outputs = np.empty((size, self._writer.size))
+
+        def forward(count: int) -> Any:
+            if self._scaling is not None:
+                np.multiply(vectors[:count], self._scaling[0], out=inputs[:count])
+                inputs[:count] += self._scaling[1]
+            act_each(genomes, rows[:count], self._sizes, inputs[:count], outputs[:count])
+            return self._writer.actions(outputs[:count])
+
+        with announcing("the policy network"):
+            act_each(genomes, rows[:0], self._sizes, inputs[:0], outputs[:0])
+        return vectors, rows, forward
+
+    def _begin(self, slot: _Slot, number: int, vector: NDArray[np.float64]) -> None:
+        slot.policy, slot.episode = divmod(number, len(self._seeds))
+        slot.done = slot.look = 0
+        slot.total, slot.followed = 0.0, None
+        slot.due = int(self._look.steps[0]) if slot.episode == 0 else -1
+        observation, _ = slot.env.reset(seed=self._seeds[slot.episode])
+        self._reader.read(observation, vector)
+        if not np.isfinite(vector).all():
+            raise BrokenEnvironmentError(self._nonsense("its observation", slot))
+
+    def _step(
+        self, busy: list[_Slot], actions: Any, vectors: NDArray[np.float64], outcomes: Outcomes
+    ) -> list[tuple[int, Any, dict[str, Any]]]:
+        """One step of everybody: those that have ended, with the last that was heard of them."""
+        read, horizon, follows = self._reader.read, self._horizon, self._reward.key is not None and self._reward.over != "last"
+        ended = []
+        for place, slot in enumerate(busy):
+            observation, reward, terminated, truncated, info = slot.step(actions[place])
+            vector = vectors[place]
+            read(observation, vector)
+            slot.total += reward
+            slot.done += 1
+            if follows:
+                self._follow(slot, info)
+            if slot.done == slot.due:
+                self._take_looks(slot, vector, outcomes.snapshots)
+            if terminated or truncated or slot.done >= horizon:
+                ended.append((place, observation, info))
+        if not np.isfinite(vectors[: len(busy)]).all():
+            wrong = int(np.flatnonzero(~np.isfinite(vectors[: len(busy)]).all(axis=1))[0])
+            raise BrokenEnvironmentError(self._nonsense("its observation", busy[wrong]))
+        return ended
+
+    def _nonsense(self, what: str, slot: _Slot) -> str:
+        return (
+            f"environment {self._name!r} gave nan or infinity as {what} after {slot.done} steps with seed"
+            f" {self._seeds[slot.episode]} (--set on_failure=discard goes on without such policies)"
+        )
+
+    def _follow(self, slot: _Slot, info: dict[str, Any]) -> None:
+        value = info.get(str(self._reward.key))
+        if value is None:
+            return
+        number = float(value)
+        if slot.followed is None:
+            slot.followed = number
+        else:
+            slot.followed = slot.followed + number if self._reward.over == "sum" else max(slot.followed, number)
+
+    def _take_looks(self, slot: _Slot, vector: NDArray[np.float64], snapshots: NDArray[Any], *, all_left: bool = False) -> None:
+        """The looks that are due, or all that are left once the episode is over."""
+        steps = self._look.steps
+        seen: Any = None
+        while slot.look < len(steps) and (all_left or steps[slot.look] == slot.done):
+            if seen is None:
+                seen = vector[self._look.indices] if self._look.picture is None else self._look.picture(slot.env)
+            snapshots[slot.policy, slot.look] = seen
+            slot.look += 1
+        slot.due = int(steps[slot.look]) if slot.look < len(steps) else -1
+
+    def _finish(
+        self, slot: _Slot, observation: Any, info: dict[str, Any], vector: NDArray[np.float64], outcomes: Outcomes
+    ) -> None:
+        worth = self._worth(slot, info) + self._reward.offset
+        if not np.isfinite(worth):
+            raise BrokenEnvironmentError(self._nonsense("its reward", slot))
+        outcomes.reward[slot.policy, slot.episode] = max(worth, 0.0)
+        if slot.episode:
+            return
+        outcomes.steps[slot.policy] = slot.done
+        self._take_looks(slot, vector, outcomes.snapshots, all_left=True)
+        if self._truth is not None:
+            place = _place(self._name, self._truth, observation, info)
+            if not np.isfinite(place).all():
+                raise BrokenEnvironmentError(self._nonsense("its ground truth", slot))
+            outcomes.truth[slot.policy] = np.clip(place, self._truth.low, self._truth.high)
+
+    def _worth(self, slot: _Slot, info: dict[str, Any]) -> float:
+        key = self._reward.key
+        if key is None:
+            return float(slot.total)
+        value = info.get(key) if self._reward.over == "last" else slot.followed
+        if value is None:
+            raise InvalidInputError(missing_info(self._name, key, info))
+        return float(value)
+
+    def moments(self, genome: NDArray[np.float64], env: Environment | None = None) -> Iterator[NDArray[np.float64]]:
+        """One policy's first episode, as rollouts have it: the observation at the start, and after every step.
+
+        Args:
+            genome: the policy.
+            env: where it is played, if somebody wants to look at it in between.
+        """
+        slot = _Slot(self._make() if env is None else env)
+        try:
+            vectors, _, forward = self._networks(genome[None], 1)
+            self._begin(slot, 0, vectors[0])
+            slot.due = -1
+            yield vectors[0].copy()
+            ended: list[Any] = []
+            while not ended:
+                ended = self._step([slot], forward(1), vectors, _NOTHING)
+                yield vectors[0].copy()
+        finally:
+            slot.env.close()
+
+
+_NOTHING = Outcomes(np.empty((0, 0)), np.empty(0, np.int64), np.empty(0), np.empty((0, 0)))
+
+
+def _place(name: str, truth: Truth, observation: Any, info: dict[str, Any]) -> NDArray[np.float64]:
+    if truth.reader is not None:
+        whole = np.empty(truth.reader.size)
+        truth.reader.read(observation, whole)
+        return whole[truth.indices]
+    parts = []
+    for key in truth.keys:
+        if info.get(key) is None:
+            raise InvalidInputError(missing_info(name, key, info))
+        parts.append(np.asarray(info[key], np.float64).reshape(-1))
+    place = np.concatenate(parts)
+    if place.shape != truth.low.shape:
+        raise InvalidInputError(
+            f"Environment {name!r}: ground_truth_bounds has {len(truth.low)} pairs, but {', '.join(repr(key) for key in truth.keys)} of its"
+            f" info {'has' if len(truth.keys) == 1 else 'have'} {len(place)} numbers."
+        )
+    return place
+
+
+def missing_info(name: str, key: str, info: dict[str, Any]) -> str:
+    """In one sentence, that an environment does not say what was asked for."""
+    there = ", ".join(repr(str(other)) for other in info) or "nothing"
+    return f"Environment {name!r} ended an episode without {key!r} in its info; there was {there}."

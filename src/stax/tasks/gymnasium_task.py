@@ -1,0 +1,291 @@
+"""Any Gymnasium environment as a task: `stax run gym:MountainCarContinuous-v0`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from stax.errors import InvalidInputError, check_choice, check_whole, in_one_line
+from stax.policies import network_genome_size
+from stax.tasks.gymnasium_finding import cannot_render, find_environment, make_environment
+from stax.tasks.gymnasium_options import (
+    check_areas,
+    check_bounds,
+    check_hidden,
+    check_indices,
+    check_make,
+    check_number,
+    check_samples,
+    check_words,
+)
+from stax.tasks.gymnasium_rollouts import OVER, SIDE_BY_SIDE, Environment, EpisodeRunner, Look, RewardRule, Truth
+from stax.tasks.gymnasium_spaces import ActionWriter, ObservationReader
+from stax.tasks.picture_scaling import fitted, squeezed
+from stax.tasks.task import Picture, RewardArea, Rollouts, States, Task, check_genomes
+
+PICTURE_SIDE = 64
+MOST_EPISODES = 1000
+MOST_STEPS = 10_000_000
+_ONLY_AREA = "reward"
+
+
+class GymnasiumTask(Task):
+    """A Gymnasium environment; the policy is a network that is given its observation and acts at every step.
+
+    An episode begins with `reset(seed=...)`, so a policy does the same whenever it is evaluated. If there are several episodes, the
+    reward is their mean, and all else is of the first one.
+
+    Args:
+        environment: its id, or `module:id` if a module registers it.
+        make: keywords for `gymnasium.make`.
+        horizon: steps of an episode at most; the environment's own (`spec.max_episode_steps`) if None.
+        hidden: neurons of the policy network's hidden layers, a number or several; None for no such layer.
+        inputs: "raw", observations as they are; or "scaled", those numbers that have finite bounds spread over -1 to 1.
+        observation_key: of an observation that is a Dict, the entry or the entries that the policy is given.
+        observe: what an autoencoder sees: "vector", what the policy is given, or "pictures", renderings scaled to 64 x 64.
+        observe_indices: which numbers of that vector it sees; all if None.
+        samples: how many times it looks, evenly spread over the horizon; or a list: after how many steps. An episode that ends
+            before goes on looking as it ended.
+        episodes: how many a policy is evaluated in.
+        seed: of the first episode; each following one has the next.
+        reward: "return", the sum of the environment's rewards, or a key of `info`, such as "success". Below 0 counts as 0.
+        reward_over: of the values that this key has in an episode, the "last", the "max" or the "sum".
+        reward_offset: is added to an episode's reward before it is compared with 0.
+        ground_truth: indices of the last observation, or keys of the last `info`; None for no ground-truth descriptor.
+        ground_truth_key: of an observation that is a Dict, the entry that the indices are of; `observation_key` if None.
+        ground_truth_bounds: pairs of a lowest and a highest value, what is beyond counts as there; of indices the observation
+            space's if None.
+        reward_areas: tables of a `name`, a `center` in the ground truth and a `radius`: a rewarded policy belongs to the area that
+            it ended in or nearest to. None for a single one.
+    """
+
+    choices = MappingProxyType({"inputs": ("raw", "scaled"), "observe": ("vector", "pictures"), "reward_over": OVER})
+
+    def __init__(
+        self,
+        environment: str,
+        /,
+        *,
+        make: Mapping[str, Any] | None = None,
+        horizon: int | None = None,
+        hidden: int | Sequence[int] | None = (5, 5),
+        inputs: str = "raw",
+        observation_key: str | Sequence[str] | None = None,
+        observe: str = "vector",
+        observe_indices: int | Sequence[int] | None = None,
+        samples: int | Sequence[int] = 5,
+        episodes: int = 1,
+        seed: int = 0,
+        reward: str = "return",
+        reward_over: str = "last",
+        reward_offset: float = 0.0,
+        ground_truth: Any = None,
+        ground_truth_key: str | None = None,
+        ground_truth_bounds: Any = None,
+        reward_areas: Any = None,
+    ) -> None:
+        self.name = f"gym:{environment}"
+        self._spec = find_environment(environment)
+        self._id = self._spec.id
+        self._keywords = check_make(make)
+        self.horizon = self._check_horizon(horizon)
+        env = self._new_environment(horizon=self.horizon)
+        keys = check_words("observation_key", observation_key)
+        reader, writer = ObservationReader(self._id, env.observation_space, keys), ActionWriter(self._id, env.action_space)
+        self.policy_sizes = (reader.size, *check_hidden(hidden), writer.size)
+        self.genome_size = network_genome_size(self.policy_sizes)
+        look = self._look(env, check_choice("observe", observe, self.choices["observe"]), observe_indices, samples, reader.size)
+        self.observation_samples = len(look.steps)
+        truth = self._truth(env, ground_truth, ground_truth_key, ground_truth_bounds, keys)
+        self.ground_truth_bounds = None if truth is None else tuple(zip(truth.low.tolist(), truth.high.tolist(), strict=True))
+        self.reward_areas = self._areas(reward_areas)
+        first = check_whole("seed", seed, 0, 2**31 - 1)
+        self._runner = EpisodeRunner(
+            self._id,
+            lambda: self._new_environment(horizon=self.horizon, render=look.picture is not None),
+            reader,
+            writer,
+            sizes=self.policy_sizes,
+            scaling=_scaling(reader) if check_choice("inputs", inputs, self.choices["inputs"]) == "scaled" else None,
+            seeds=tuple(first + number for number in range(check_whole("episodes", episodes, 1, MOST_EPISODES))),
+            horizon=self.horizon,
+            look=look,
+            reward=self._reward_rule(reward, reward_over, reward_offset),
+            truth=truth,
+            # Environments that draw may share what they draw with, and drawing takes longer than the networks.
+            side_by_side=SIDE_BY_SIDE if look.picture is None else 1,
+        )
+        self._try_out(env, reader, writer, first)
+
+    # What the options come to
+
+    def _new_environment(self, *, horizon: int, render: bool = False) -> Environment:
+        return make_environment(self._spec, self._keywords, horizon, render=render)
+
+    def _check_horizon(self, given: int | None) -> int:
+        if given is not None:
+            return check_whole("horizon", given, 1, MOST_STEPS)
+        if self._spec.max_episode_steps is None:
+            raise InvalidInputError(
+                f"Environment {self._id!r} does not say how many steps an episode has at most; give a horizon, --set task.horizon=N."
+            )
+        return int(self._spec.max_episode_steps)
+
+    def _look(self, env: Environment, observe: str, indices: Any, samples: Any, size: int) -> Look:
+        steps = check_samples(samples, self.horizon)
+        seen = check_indices("observe_indices", indices, size)
+        if observe == "vector":
+            self.observation_shape, self.observation_dtype = (len(seen),), "float32"
+            return Look(steps, seen)
+        if indices is not None:
+            raise InvalidInputError("observe_indices is for observe 'vector', and means nothing for 'pictures'.")
+        modes = env.metadata.get("render_modes") or []
+        if "rgb_array" not in modes:
+            raise InvalidInputError(cannot_render(self._id, modes))
+        self.observation_shape, self.observation_dtype = (PICTURE_SIDE, PICTURE_SIDE, 3), "uint8"
+        return Look(steps, seen, lambda drawn: squeezed(self._drawing(drawn), PICTURE_SIDE))
+
+    def _truth(self, env: Environment, given: Any, key: str | None, bounds: Any, keys: tuple[str, ...]) -> Truth | None:
+        if given is None:
+            if bounds is not None or key is not None:
+                name = "ground_truth_key" if bounds is None else "ground_truth_bounds"
+                raise InvalidInputError(f"{name} is for a ground truth; say which numbers that is with ground_truth.")
+            return None
+        pairs = check_bounds(bounds)
+        entries = (given,) if isinstance(given, (str, int)) else tuple(given)
+        if entries and all(isinstance(entry, str) for entry in entries):
+            if pairs is None:
+                raise InvalidInputError(
+                    f"ground_truth_bounds is needed, since Gymnasium does not say what bounds {entries[0]!r} of info has."
+                )
+            return Truth(*pairs, keys=entries)
+        reader = ObservationReader(self._id, env.observation_space, check_words("ground_truth_key", key) or keys)
+        indices = check_indices("ground_truth", entries, reader.size)
+        if pairs is None:
+            unbounded = [int(index) for index in indices if not reader.bounded(index)]
+            if unbounded:
+                raise InvalidInputError(
+                    f"ground_truth_bounds is needed, since the observation space of {self._id!r} has no finite bounds for number"
+                    f" {unbounded[0]}."
+                )
+            pairs = reader.low[indices], reader.high[indices]
+        if len(pairs[0]) != len(indices):
+            raise InvalidInputError(
+                f"ground_truth_bounds must have a pair for each of the {len(indices)} numbers of ground_truth, not {len(pairs[0])}."
+            )
+        return Truth(*pairs, reader=reader, indices=indices)
+
+    def _areas(self, given: Any) -> tuple[RewardArea, ...]:
+        if given is None:
+            return (RewardArea(_ONLY_AREA),)
+        if self.ground_truth_bounds is None:
+            raise InvalidInputError("reward_areas are places in the ground truth; say what that is with ground_truth.")
+        return check_areas(given, len(self.ground_truth_bounds))
+
+    def _reward_rule(self, key: Any, over: Any, offset: Any) -> RewardRule:
+        if not isinstance(key, str) or not key:
+            raise InvalidInputError(f"reward must be 'return' or a key of info, such as 'success', not {key!r}.")
+        check_choice("reward_over", over, OVER)
+        if key == "return" and over != "last":
+            raise InvalidInputError(
+                f"reward_over is for a key of info; the reward 'return' is a sum anyway, so {over!r} means nothing."
+            )
+        return RewardRule(None if key == "return" else key, over, check_number("reward_offset", offset))
+
+    def _try_out(self, env: Environment, reader: ObservationReader, writer: ActionWriter, seed: int) -> None:
+        """One step, so that an environment that cannot be used is told of before anything begins."""
+        vector = np.empty(reader.size)
+        try:
+            reader.read(env.reset(seed=seed)[0], vector)
+            outcome = env.step(writer.actions(np.zeros((1, writer.size)))[0])
+            if not isinstance(outcome, tuple) or len(outcome) != 5:
+                count = len(outcome) if isinstance(outcome, tuple) else 1
+                raise InvalidInputError(
+                    f"Environment {self._id!r} broke its contract: step must return five things (observation, reward, terminated,"
+                    f" truncated, info), not {count}."
+                )
+            reader.read(outcome[0], vector)
+            float(outcome[1])
+        except InvalidInputError:
+            raise
+        except Exception as error:  # an environment may raise anything
+            raise InvalidInputError(f"Environment {self._id!r} failed at its first step: {in_one_line(error)}.") from error
+        finally:
+            env.close()
+
+    # What a task does
+
+    def evaluate(self, genomes: ArrayLike) -> Rollouts:
+        array = check_genomes(genomes, self.genome_size)
+        shape = (len(array), self.observation_samples, *self.observation_shape)
+        outcomes = self._runner.run(array, np.empty(shape, self.observation_dtype))
+        reward = outcomes.reward.mean(axis=1)
+        truth = None if self.ground_truth_bounds is None else outcomes.truth
+        return Rollouts(
+            reward=reward,
+            reward_area=np.where(reward > 0, self._nearest_areas(outcomes.truth), -1),
+            steps=outcomes.steps,
+            snapshots=outcomes.snapshots,
+            ground_truth=truth,
+        )
+
+    def _nearest_areas(self, truth: NDArray[np.float64]) -> NDArray[np.int64]:
+        """Of each place the area that it is deepest in, or nearest to."""
+        if len(self.reward_areas) == 1:
+            return np.zeros(len(truth), np.int64)
+        outside = [
+            np.sqrt(((truth - np.array(area.center)) ** 2).sum(axis=1)) - float(area.radius or 0.0)
+            for area in self.reward_areas
+        ]
+        nearest: NDArray[np.int64] = np.argmin(outside, axis=0)
+        return nearest
+
+    def trajectory(self, genome: ArrayLike) -> States:
+        """What the policy was given, step by step."""
+        return np.array(list(self._runner.moments(self._one(genome))))
+
+    def film(self, genome: ArrayLike, steps: Sequence[int], size: int = 512) -> Iterator[Picture]:
+        one = self._one(genome)
+        env = self._new_environment(horizon=self.horizon)
+        env.close()
+        modes = env.metadata.get("render_modes") or []
+        if "rgb_array" not in modes:
+            raise InvalidInputError(cannot_render(self._id, modes))
+        drawn = self._new_environment(horizon=self.horizon, render=True)
+        wanted = set(steps)
+        for step, _ in enumerate(self._runner.moments(one, drawn)):
+            if step in wanted:
+                yield fitted(self._drawing(drawn), size)
+
+    def _one(self, genome: ArrayLike) -> NDArray[np.float64]:
+        one: NDArray[np.float64] = check_genomes(np.asarray(genome)[None], self.genome_size)[0]
+        return one
+
+    def _drawing(self, env: Environment) -> Picture:
+        """What an environment renders, if it is a picture."""
+        try:
+            picture: Any = env.render()
+        except Exception as error:  # above all, a package for drawing is missing
+            raise InvalidInputError(f"Environment {self._id!r} cannot be drawn: {' '.join(str(error).split())}.") from error
+        if (
+            not isinstance(picture, np.ndarray)
+            or picture.dtype != np.uint8
+            or picture.ndim != 3
+            or picture.shape[2] not in (3, 4)
+        ):
+            shape = f"{picture.dtype} of shape {picture.shape}" if isinstance(picture, np.ndarray) else type(picture).__name__
+            raise InvalidInputError(
+                f"Environment {self._id!r} broke its contract: render must give uint8 of shape (height, width, 3), not {shape}."
+            )
+        return picture[:, :, :3]
+
+
+def _scaling(reader: ObservationReader) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Factor and shift that spread the numbers with bounds over -1 to 1, and leave the others as they are."""
+    bounded = np.array([reader.bounded(index) and reader.low[index] < reader.high[index] for index in range(reader.size)])
+    low, high = np.where(bounded, reader.low, -1.0), np.where(bounded, reader.high, 1.0)
+    return 2 / (high - low), -(high + low) / (high - low)
