@@ -123,7 +123,12 @@ class CompiledTask(Task):
         shape = (len(rollouts), self.observation_samples, self.snapshot_size)
         if rollouts.snapshots.shape != shape:
             raise InvalidInputError(f"Snapshots of {self.name} have the shape {shape}, not {rollouts.snapshots.shape}.")
-        snapshots = np.asarray(rollouts.snapshots, np.float64).reshape(-1, self.snapshot_size)
+        pictures = self.observe_states(np.reshape(rollouts.snapshots, (-1, self.snapshot_size)))
+        return pictures.reshape(len(rollouts), self.observation_samples, *self.observation_shape)
+
+    def observe_states(self, states: ArrayLike) -> NDArray[np.uint8]:
+        """What an autoencoder sees in these states, (n, 64, 64, 3); of a state it takes no more than a snapshot has."""
+        snapshots = np.asarray(states, np.float64)[:, : self.snapshot_size]
         pictures = np.empty((len(snapshots), *self.observation_shape), np.uint8)
         with announcing("the drawing of pictures"):
             if self._observed_background is None:
@@ -134,7 +139,7 @@ class CompiledTask(Task):
             paint_scenes(background, self._moving_shapes(snapshots[rows], for_people=False), self.view, pictures[rows])
 
         in_slices(draw, len(snapshots), threads=self.threads, grain=512, what="the drawing of pictures")
-        return pictures.reshape(len(rollouts), self.observation_samples, *self.observation_shape)
+        return pictures
 
     def described_states(self, snapshots: NDArray[np.float32]) -> NDArray[np.float64]:
         """What an ideal encoder could read off the pictures: where the moving parts are, as (n, samples, parts, 2)."""

@@ -24,7 +24,7 @@ Observation = NDArray[np.floating[Any]]
 Action = NDArray[np.float64]
 
 
-class _TaskEnv(gymnasium.Env[Observation, Action]):
+class TaskEnv(gymnasium.Env[Observation, Action]):
     """What the three have in common: counting steps, paying the reward at the end, drawing."""
 
     metadata: dict[str, Any] = {"render_modes": ["rgb_array"], "render_fps": 60}  # noqa: RUF012 (as Gymnasium declares it)
@@ -72,6 +72,12 @@ class _TaskEnv(gymnasium.Env[Observation, Action]):
         self._check_reset()
         return self.task.render(self._state(), self.render_size, trail=np.array(self._trail))
 
+    def picture(self) -> NDArray[np.uint8]:
+        """What an autoencoder sees of the state, (64, 64, 3)."""
+        self._check_reset()
+        picture: NDArray[np.uint8] = self.task.observe_states(self._state()[None])[0]
+        return picture
+
     def _check_reset(self) -> None:
         if not self._trail:
             raise InvalidInputError("The environment has no state yet: call reset() first.")
@@ -107,7 +113,7 @@ class _TaskEnv(gymnasium.Env[Observation, Action]):
     def _observation(self) -> Observation: ...
 
 
-class CurlingEnv(_TaskEnv):
+class CurlingEnv(TaskEnv):
     """A two-link arm pushes a ball over a table.
 
     ## Description
@@ -162,7 +168,7 @@ class CurlingEnv(_TaskEnv):
         return self._table.state.astype(np.float32)
 
 
-class HardMazeEnv(_TaskEnv):
+class HardMazeEnv(TaskEnv):
     """A two-wheeled robot drives through a maze with dead ends.
 
     ## Description
@@ -219,7 +225,7 @@ class HardMazeEnv(_TaskEnv):
         return self._robot[3:].astype(np.float32)
 
 
-class RedundantArmEnv(_TaskEnv):
+class RedundantArmEnv(TaskEnv):
     """A planar arm of 20 joints moves among walls, and must not touch itself.
 
     ## Description
