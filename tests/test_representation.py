@@ -15,9 +15,10 @@ from torch.nn import functional
 
 from stax.errors import InvalidInputError
 from stax.representation import GroundTruthSpace, StatesSpace, tiles, used_samples
-from stax.representation.autoencoder import ConvolutionalAutoencoder, DenseAutoencoder, make_autoencoder
+from stax.representation.autoencoder import ConvolutionalAutoencoder, DenseAutoencoder
 from stax.representation.layers import double, selu
 from stax.representation.learned import LearnedSpace
+from stax.representation.making import make_autoencoder
 from stax.representation.training import StoppingRule, TrainingEpisode
 from stax.tasks import make_task
 from stax.tasks.task import RewardArea, Rollouts, Task

@@ -1,8 +1,9 @@
 """The autoencoders whose codes are behaviour descriptors: a convolutional one for pictures, a dense one for vectors.
 
-Both have one interface. `inputs` turns raw observations into what the network works on, `encode` and `decode` do the two
-halves, `observations` turns reconstructions back, and `fit_to` adapts the constants of the normalisation to a training set.
-Errors are measured between `inputs(...)` and `decode(...)`.
+All have one interface, those of `variational.py` and a user's own (`own.py`) too. `inputs` turns raw observations into what the
+network works on, `encode` and `decode` do the two halves, `observations` turns reconstructions back, `fit_to` adapts the constants
+of the normalisation to a training set, and `loss` is what training lowers. Errors are measured between `inputs(...)` and
+`decode(...)`.
 """
 
 from __future__ import annotations
@@ -28,10 +29,27 @@ _CONVOLUTION = 4, 2, 1
 _HALVINGS = len(ENCODER_CHANNELS)
 _BLOCK = 1024
 """Observations whose statistics are computed at once."""
+_FARTHEST = 1e6
+"""Standard deviations from the mean that a number of a vector counts as at most: squares of more would no longer be finite."""
+_LEAST_CHANGE = 1e-6
+"""Part of its largest value below which the deviation of a number is nothing but rounding in 32 bits."""
 
 
 class Autoencoder(nn.Module):
-    """What both autoencoders have in common."""
+    """What all autoencoders have in common.
+
+    Args:
+        observation_shape: of one observation.
+        code_size: numbers of the code.
+    """
+
+    rows_at_once: int = 32
+    """Observations that go through the network together, so few that what its layers leave behind stays in the cache; always
+    exactly so many when codes are computed, since the last bits of a code depend on it."""
+    noise_size: int = 0
+    """Random numbers that `loss` gets for every observation."""
+    whole_batches: bool = False
+    """Whether training needs all observations of a batch together and on one core: with batch normalisation or dropout."""
 
     def __init__(self, observation_shape: Sequence[int], code_size: int) -> None:
         super().__init__()
@@ -58,12 +76,69 @@ class Autoencoder(nn.Module):
     def fit_to(self, observations: Tensor, rows: Tensor) -> None:
         """Sets the constants of the normalisation from these rows of raw observations, the training set."""
 
+    def loss(self, inputs: Tensor, noise: Tensor) -> tuple[Tensor, Tensor]:
+        """What training lowers, and the mean squared error of the reconstructions beside it.
+
+        Args:
+            inputs: some observations.
+            noise: numbers drawn from N(0, 1) for each of them, (n, noise_size).
+        """
+        error = functional.mse_loss(self(inputs), inputs)
+        return error, error
+
     def forward(self, inputs: Tensor) -> Tensor:
         reconstructions: Tensor = self.decode(self.encode(inputs))
         return reconstructions
 
 
-class ConvolutionalAutoencoder(Autoencoder):
+class PictureAutoencoder(Autoencoder):
+    """For pictures (height, width, channels) of bytes: the network works on [0, 1] with the channels first."""
+
+    def inputs(self, observations: Tensor) -> Tensor:
+        return observations.permute(0, 3, 1, 2).to(torch.float32).mul_(1 / 255)
+
+    def observations(self, reconstructions: Tensor) -> Tensor:
+        return reconstructions.permute(0, 2, 3, 1).clamp(0, 1)
+
+    def fit_to(self, observations: Tensor, rows: Tensor) -> None:
+        """Nothing: the range of bytes is known."""
+
+
+class VectorAutoencoder(Autoencoder):
+    """For vectors (d,) in any units: the network works on them standardised by mean and standard deviation of the training set.
+
+    Numbers farther from the mean than a million standard deviations count as that far. What never changes has no unit to be
+    measured in, and is left in its own.
+    """
+
+    rows_at_once = 256
+    mean: Tensor
+    deviation: Tensor
+
+    def __init__(self, observation_shape: Sequence[int], code_size: int) -> None:
+        super().__init__(observation_shape, code_size)
+        if len(self.observation_shape) != 1 or self.observation_shape[0] < 1:
+            raise InvalidInputError(f"Vectors must have the shape (d,), not {self.observation_shape}.")
+        self.register_buffer("mean", torch.zeros(self.observation_shape))
+        self.register_buffer("deviation", torch.ones(self.observation_shape))
+
+    def inputs(self, observations: Tensor) -> Tensor:
+        values = (observations.to(torch.float32) - self.mean) / self.deviation
+        return values.clamp_(-_FARTHEST, _FARTHEST)
+
+    def observations(self, reconstructions: Tensor) -> Tensor:
+        return reconstructions * self.deviation + self.mean
+
+    def fit_to(self, observations: Tensor, rows: Tensor) -> None:
+        # By NumPy, since the sums of torch depend on the number of its threads.
+        values = observations[rows].numpy().astype(np.float64)
+        deviation = values.std(0)
+        changes = deviation > np.maximum(_LEAST_CHANGE * np.abs(values).max(0), np.finfo(np.float32).tiny)
+        self.mean.copy_(torch.from_numpy(values.mean(0)))
+        self.deviation.copy_(torch.from_numpy(np.where(changes, deviation, 1.0)))
+
+
+class ConvolutionalAutoencoder(PictureAutoencoder):
     """For pictures (height, width, channels) whose sides are multiples of 16: the network of the paper's Section 4.
 
     Args:
@@ -112,14 +187,15 @@ class ConvolutionalAutoencoder(Autoencoder):
         # Pictures have their channels last in memory; weights laid out alike spare a copy before and after every layer.
         self.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
 
-    def inputs(self, observations: Tensor) -> Tensor:
-        return observations.permute(0, 3, 1, 2).to(torch.float32).mul_(1 / 255)
-
-    def observations(self, reconstructions: Tensor) -> Tensor:
-        return reconstructions.permute(0, 2, 3, 1).clamp(0, 1)
-
     def encode(self, inputs: Tensor) -> Tensor:
-        return self.encode_from(0, self.normalise(inputs, self.mean))
+        return self.code(self.features(inputs))
+
+    def features(self, inputs: Tensor) -> Tensor:
+        """What the last layer of the encoder makes the codes of, (n, numbers)."""
+        return self._features_from(0, self.normalise(inputs, self.mean))
+
+    def code(self, features: Tensor) -> Tensor:
+        return selu(self.encoder_linear(features))
 
     def normalise(self, inputs: Tensor, mean: Tensor) -> Tensor:
         """Inputs as the first convolution gets them; the mean is that of the training set at the places of these inputs."""
@@ -132,9 +208,12 @@ class ConvolutionalAutoencoder(Autoencoder):
 
     def encode_from(self, layer: int, values: Tensor) -> Tensor:
         """The codes, by this convolution of the encoder and the layers after it; `stax.representation.tiles` does the others."""
+        return self.code(self._features_from(layer, values))
+
+    def _features_from(self, layer: int, values: Tensor) -> Tensor:
         for convolution in self.encoder_convolutions[layer:]:
             values = selu(convolution(values))
-        return selu(self.encoder_linear(values.flatten(1)))
+        return values.flatten(1)
 
     def decode(self, codes: Tensor) -> Tensor:
         values = selu(self.decoder_linear(codes)).view(-1, *self._narrowest)
@@ -165,11 +244,8 @@ class ConvolutionalAutoencoder(Autoencoder):
             self.scale.fill_(max(float(variance), 0.0) ** 0.5 / 255 or 1.0)
 
 
-class DenseAutoencoder(Autoencoder):
+class DenseAutoencoder(VectorAutoencoder):
     """For vectors (d,): fully connected layers with SELU, and a linear output.
-
-    Vectors come in any units, so they are standardised by mean and standard deviation of the training set, and errors are
-    measured in these.
 
     Args:
         observation_shape: of one vector.
@@ -177,32 +253,27 @@ class DenseAutoencoder(Autoencoder):
         hidden_sizes: layers of the encoder between input and code; those of the decoder mirror them.
     """
 
-    mean: Tensor
-    deviation: Tensor
-
     def __init__(
         self, observation_shape: Sequence[int], code_size: int = 10, *, hidden_sizes: Sequence[int] = (64, 32)
     ) -> None:
         super().__init__(observation_shape, code_size)
-        if len(self.observation_shape) != 1 or self.observation_shape[0] < 1:
-            raise InvalidInputError(f"Vectors must have the shape (d,), not {self.observation_shape}.")
-        sizes = (self.observation_shape[0], *hidden_sizes, self.code_size)
+        hidden = [check_whole("Each of hidden_sizes", size, 1) for size in hidden_sizes]
+        sizes = (self.observation_shape[0], *hidden, self.code_size)
         self.encoder_layers = nn.ModuleList(nn.Linear(before, after) for before, after in pairwise(sizes))
         self.decoder_layers = nn.ModuleList(nn.Linear(before, after) for before, after in pairwise(sizes[::-1]))
-        self.register_buffer("mean", torch.zeros(self.observation_shape))
-        self.register_buffer("deviation", torch.ones(self.observation_shape))
-
-    def inputs(self, observations: Tensor) -> Tensor:
-        return (observations.to(torch.float32) - self.mean) / self.deviation
-
-    def observations(self, reconstructions: Tensor) -> Tensor:
-        return reconstructions * self.deviation + self.mean
 
     def encode(self, inputs: Tensor) -> Tensor:
+        return self.code(self.features(inputs))
+
+    def features(self, inputs: Tensor) -> Tensor:
+        """What the last layer of the encoder makes the codes of, (n, numbers)."""
         values = inputs
-        for layer in self.encoder_layers:
+        for layer in self.encoder_layers[:-1]:
             values = selu(layer(values))
         return values
+
+    def code(self, features: Tensor) -> Tensor:
+        return selu(self.encoder_layers[-1](features))
 
     def decode(self, codes: Tensor) -> Tensor:
         values = codes
@@ -210,30 +281,3 @@ class DenseAutoencoder(Autoencoder):
             values = selu(layer(values))
         reconstructions: Tensor = self.decoder_layers[-1](values)
         return reconstructions
-
-    def fit_to(self, observations: Tensor, rows: Tensor) -> None:
-        # By NumPy, since the sums of torch depend on the number of its threads.
-        values = observations[rows].numpy().astype(np.float64)
-        deviation = values.std(0)
-        self.mean.copy_(torch.from_numpy(values.mean(0)))
-        # What never changes has no unit to be measured in.
-        self.deviation.copy_(torch.from_numpy(np.where(deviation > 0, deviation, 1.0)))
-
-
-def make_autoencoder(
-    observation_shape: Sequence[int],
-    code_size: int = 10,
-    *,
-    center_observations: bool = False,
-    scale_observations: bool = False,
-) -> Autoencoder:
-    """The autoencoder that suits observations of this shape; centring and scaling are for pictures, vectors always get both."""
-    if len(observation_shape) == 1:
-        return DenseAutoencoder(observation_shape, code_size)
-    if len(observation_shape) == 3:
-        return ConvolutionalAutoencoder(
-            observation_shape, code_size, center_observations=center_observations, scale_observations=scale_observations
-        )
-    raise InvalidInputError(
-        f"An autoencoder takes pictures (height, width, channels) or vectors (d,), not observations of shape {tuple(observation_shape)}."
-    )

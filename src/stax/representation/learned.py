@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, cast
 
@@ -13,20 +13,20 @@ from torch import Tensor
 
 from stax.errors import InvalidInputError, check_choice, check_whole
 from stax.representation import tiles
-from stax.representation.autoencoder import Autoencoder, ConvolutionalAutoencoder, make_autoencoder
+from stax.representation.autoencoder import Autoencoder, ConvolutionalAutoencoder
+from stax.representation.making import make_autoencoder
 from stax.representation.sharing import Arrays, in_shares
 from stax.representation.space import Descriptors, DescriptorSpace, Surprises, used_samples
 from stax.representation.training import Keep, TrainingEpisode, train_episode
+from stax.representation.weights import network_arrays, put_back, put_back_network, training_arrays
 from stax.tasks.task import Rollouts, Task
 
 DEVICES = ("auto", "cpu", "cuda", "mps")
 _DRAWN_AT_ONCE = 256
 """Rollouts whose observations are in memory at the same time."""
-_ENCODED_AT_ONCE = 32
-"""Observations that go through the network together, always exactly so many: see `LearnedSpace._blocks`."""
 _MOST_ACTIVE = 0.55
 """The share of active tiles from which on it is quicker to compute all of every picture, see `stax.representation.tiles`."""
-_ROLES = ("weights", "sampling", "splits", "shuffles")
+_ROLES = ("weights", "sampling", "splits", "shuffles", "noise")
 
 
 class LearnedSpace(DescriptorSpace):
@@ -39,6 +39,8 @@ class LearnedSpace(DescriptorSpace):
         task: whose rollouts are described; it draws the observations.
         samples: how many of a rollout's observations make the descriptor, the last always among them.
         code_size: numbers of one observation's code.
+        autoencoder: its name, or a user's own: see `stax.representation.making`.
+        hidden_sizes, kl_weight: see `DenseAutoencoder` and `VariationalConvolutionalAutoencoder`.
         learning_rate: of Adam.
         batch_size: observations in a training step.
         max_epochs: most epochs of a training episode.
@@ -61,6 +63,9 @@ class LearnedSpace(DescriptorSpace):
         task: Task,
         samples: int,
         code_size: int = 10,
+        autoencoder: Any = "auto",
+        hidden_sizes: Sequence[int] = (64, 32),
+        kl_weight: float = 1.0,
         learning_rate: float = 1e-3,
         batch_size: int = 128,
         max_epochs: int = 100,
@@ -94,8 +99,14 @@ class LearnedSpace(DescriptorSpace):
         self._reset = reset
         self.device = choose_device(device)
         self._generators = _generators(seed)
-        self._options = {"center_observations": center_observations, "scale_observations": scale_observations}
         self._code_size = code_size
+        self._options: dict[str, Any] = {
+            "autoencoder": autoencoder,
+            "hidden_sizes": hidden_sizes,
+            "kl_weight": kl_weight,
+            "center_observations": center_observations,
+            "scale_observations": scale_observations,
+        }
         self._renew()
         self.size = len(self._samples) * self.autoencoder.code_size
         self.episodes = 0
@@ -105,15 +116,14 @@ class LearnedSpace(DescriptorSpace):
         """Whether pictures are encoded by tiles. Only training changes it, or a code would depend on what was encoded before."""
 
     def _renew(self) -> None:
-        """A new network and a new optimiser."""
+        """A new network and a new optimiser; one that was given with its weights starts from these again."""
         seed = int(self._generators["weights"].integers(2**63))
         with torch.random.fork_rng(devices=[]):
             torch.default_generator.manual_seed(seed)
             network = make_autoencoder(self._task.observation_shape, self._code_size, **self._options)
         self.autoencoder: Autoencoder = network.to(self.device)
-        self.optimizer = torch.optim.Adam(
-            self.autoencoder.parameters(), lr=self._learning_rate, fused=self.device.type in ("cpu", "cuda")
-        )
+        weights = [weight for weight in self.autoencoder.parameters() if weight.requires_grad]
+        self.optimizer = torch.optim.Adam(weights, lr=self._learning_rate, fused=self.device.type in ("cpu", "cuda"))
 
     def describe(self, rollouts: Rollouts) -> Descriptors:
         codes = [self.codes(observations) for observations in self._drawn(rollouts)]
@@ -130,6 +140,7 @@ class LearnedSpace(DescriptorSpace):
         """What the autoencoder makes of the used observations, (n, samples, *observation_shape); pictures in [0, 1]."""
         shape = self._task.observation_shape
         pictures = [np.empty((0, *shape), np.float32)]
+        self.autoencoder.eval()
         with torch.inference_mode():
             for observations in self._drawn(rollouts):
                 for rows, codes in self._blocks(self._encode(observations)):
@@ -150,10 +161,18 @@ class LearnedSpace(DescriptorSpace):
         return codes[number], errors[number]
 
     def _infer(self, work: Callable[[Tensor], Arrays], observations: Tensor) -> Arrays:
+        self.autoencoder.eval()
         if self.device.type == "cpu":
-            return in_shares(work, observations)
-        with torch.inference_mode():
-            return work(observations)
+            results = in_shares(work, observations, least_rows=self.autoencoder.rows_at_once // 2)
+        else:
+            with torch.inference_mode():
+                results = work(observations)
+        if not all(np.isfinite(result).all() for result in results):
+            raise RuntimeError(
+                f"The autoencoder gives codes or errors that are not finite after {self.episodes} training episodes; a smaller"
+                " learning_rate may help, or observations of smaller numbers."
+            )
+        return results
 
     def _codes(self, observations: Tensor) -> tuple[NDArray[np.float32]]:
         return (self._encode(observations).cpu().numpy(),)
@@ -168,12 +187,13 @@ class LearnedSpace(DescriptorSpace):
 
     def _encode(self, observations: Tensor) -> Tensor:
         """The codes of raw observations, on the network's device."""
-        self.autoencoder.eval()
-        if self._tiled and self.device.type == "cpu" and isinstance(self.autoencoder, ConvolutionalAutoencoder):
-            return tiles.encode(self.autoencoder, observations.numpy(), _ENCODED_AT_ONCE)
-        codes = [torch.empty(0, self.autoencoder.code_size, device=self.device)]
+        network = self.autoencoder
+        # Not those derived from it, whose layers may be others.
+        if self._tiled and self.device.type == "cpu" and type(network) is ConvolutionalAutoencoder:
+            return tiles.encode(network, observations.numpy(), network.rows_at_once)
+        codes = [torch.empty(0, network.code_size, device=self.device)]
         for rows, block in self._blocks(observations):
-            codes.append(self.autoencoder.encode(self.autoencoder.inputs(block))[:rows])
+            codes.append(network.encode(network.inputs(block))[:rows])
         return torch.cat(codes)
 
     def _distinct(self, observations: Tensor) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -188,11 +208,12 @@ class LearnedSpace(DescriptorSpace):
         Matrix products take another order of summation for another number of rows, so the last bits of a code depend on how
         many observations go through the network together. That is always the same number here: the last block is padded.
         """
-        for first in range(0, len(values), _ENCODED_AT_ONCE):
-            block = values[first : first + _ENCODED_AT_ONCE]
+        size = self.autoencoder.rows_at_once
+        for first in range(0, len(values), size):
+            block = values[first : first + size]
             rows = len(block)
-            if rows < _ENCODED_AT_ONCE:
-                block = torch.cat([block, block[:1].expand(_ENCODED_AT_ONCE - rows, *block.shape[1:])])
+            if rows < size:
+                block = torch.cat([block, block[:1].expand(size - rows, *block.shape[1:])])
             yield rows, block.to(self.device)
 
     def _drawn(self, rollouts: Rollouts) -> Iterator[Tensor]:
@@ -210,6 +231,8 @@ class LearnedSpace(DescriptorSpace):
             )
         if len(self._samples) < shape[1]:
             observations = observations[:, self._samples]
+        if observations.dtype.kind == "f":
+            _check_finite(observations, self._task.name)
         observations = observations.reshape(-1, *self._task.observation_shape)
         return torch.from_numpy(np.require(observations, self._task.observation_dtype, ["C", "W"]))
 
@@ -238,6 +261,7 @@ class LearnedSpace(DescriptorSpace):
             keep=self._keep,
             splits=self._generators["splits"],
             shuffles=self._generators["shuffles"],
+            noise=self._generators["noise"],
         )
         self.episodes += 1
         return self.last_episode
@@ -255,11 +279,7 @@ class LearnedSpace(DescriptorSpace):
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Weights, constants and the optimiser's memory, as copies: with `numbers`, all that `restore` needs."""
-        tensors = {f"autoencoder.{name}": tensor for name, tensor in self.autoencoder.state_dict().items()}
-        for name, weights in self.autoencoder.named_parameters():
-            for moment, tensor in self.optimizer.state.get(weights, {}).items():
-                tensors[f"optimizer.{moment}.{name}"] = tensor
-        return {name: tensor.detach().to("cpu", copy=True).contiguous().numpy() for name, tensor in tensors.items()}
+        return training_arrays(self.autoencoder, self.optimizer)
 
     def numbers(self) -> dict[str, Any]:
         """The rest of the state, fit for JSON. Seconds are left out: they are no part of the outcome."""
@@ -271,7 +291,7 @@ class LearnedSpace(DescriptorSpace):
 
     def restore(self, arrays: Mapping[str, NDArray[Any]], numbers: Mapping[str, Any]) -> None:
         """Takes over the state of another space with the same options; training then goes on as it would have there."""
-        self._take(arrays)
+        put_back(self.autoencoder, self.optimizer, arrays)
         for role in _ROLES:
             self._generators[role].bit_generator.state = numbers["generators"][role]
         self._tiled = bool(numbers["tiled"])
@@ -280,34 +300,14 @@ class LearnedSpace(DescriptorSpace):
 
     def weights(self) -> tuple[dict[str, NDArray[Any]], dict[str, str]]:
         """What describing needs and training alone does not: the network's weights and constants, and words about them."""
-        arrays = {name: tensor.detach().cpu().contiguous().numpy() for name, tensor in self.autoencoder.state_dict().items()}
         shape = ",".join(str(side) for side in self._task.observation_shape)
-        return arrays, {"observation_shape": shape, "code_size": str(self._code_size), "tiled": str(self._tiled).lower()}
+        words = {"observation_shape": shape, "code_size": str(self._code_size), "tiled": str(self._tiled).lower()}
+        return network_arrays(self.autoencoder), words
 
     def restore_weights(self, arrays: Mapping[str, NDArray[Any]], words: Mapping[str, str]) -> None:
         """Describes as the space does whose weights these are; its training cannot be continued."""
-        self._take({f"autoencoder.{name}": array for name, array in arrays.items()})
+        put_back_network(self.autoencoder, self.optimizer, arrays)
         self._tiled = words.get("tiled") == "true"
-
-    def _take(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        weights = dict(self.autoencoder.named_parameters())
-        expected = {f"autoencoder.{name}": tensor for name, tensor in self.autoencoder.state_dict().items()}
-        if any(name.startswith("optimizer.") for name in arrays):
-            for name, weight in weights.items():
-                expected |= {f"optimizer.{moment}.{name}": weight for moment in ("exp_avg", "exp_avg_sq")}
-                expected[f"optimizer.step.{name}"] = torch.zeros(())
-        given = {name: (array.shape, array.dtype.name) for name, array in arrays.items()}
-        if given != {name: (tuple(tensor.shape), "float32") for name, tensor in expected.items()}:
-            raise InvalidInputError("These arrays are not the state of this autoencoder: their names, shapes or types differ.")
-        tensors = {name: torch.from_numpy(np.array(array)) for name, array in arrays.items()}
-        self.optimizer.state.clear()
-        with torch.no_grad():
-            for name, target in expected.items():
-                if name.startswith("autoencoder."):
-                    target.copy_(tensors[name])
-                else:
-                    moment, of_weight = name.removeprefix("optimizer.").split(".", 1)
-                    self.optimizer.state[weights[of_weight]][moment] = torch.zeros_like(target).copy_(tensors[name])
 
 
 def choose_device(device: str) -> torch.device:
@@ -330,3 +330,14 @@ def _generators(seed: np.random.SeedSequence) -> dict[str, np.random.Generator]:
         )
         for number, role in enumerate(_ROLES)
     }
+
+
+def _check_finite(observations: NDArray[Any], task_name: str) -> None:
+    """Refuses vectors (n, samples, ...) with numbers that 32 bits cannot hold."""
+    holds = np.abs(observations) <= np.finfo(np.float32).max
+    if not holds.all():
+        place = tuple(int(index) for index in np.argwhere(~holds)[0])
+        raise InvalidInputError(
+            f"Observations of task {task_name!r} must be finite in 32 bits, but one is {observations[place]} (its number"
+            f" {', '.join(map(str, place[2:]))})."
+        )

@@ -7,8 +7,10 @@ depend on how many there are.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import cache
 from typing import TypeVar
 
@@ -21,9 +23,6 @@ Arrays = tuple[NDArray[np.float32], ...]
 Share = TypeVar("Share")
 Done = TypeVar("Done")
 
-_LEAST_ROWS = 16
-"""Fewer are not worth a thread of their own."""
-
 
 @cache
 def _pool(process: int, threads: int) -> ThreadPoolExecutor:
@@ -31,28 +30,50 @@ def _pool(process: int, threads: int) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(threads, thread_name_prefix="stax-network", initializer=torch.set_num_threads, initargs=(1,))
 
 
-def on_cores(work: Callable[[Share], Done], shares: Sequence[Share]) -> list[Done]:
-    """What `work` gives for every share, in their order; on as many threads as torch may use."""
+@dataclass(frozen=True)
+class Cores:
+    """As many as torch may use, for shares of some work."""
+
+    count: int
+
+    def map(self, work: Callable[[Share], Done], shares: Sequence[Share]) -> list[Done]:
+        """What `work` gives for every share, in their order."""
+        if self.count == 1 or len(shares) == 1:
+            return [work(share) for share in shares]
+        return list(_pool(os.getpid(), self.count).map(work, shares))
+
+
+@contextmanager
+def own_cores() -> Iterator[Cores]:
+    """The cores that torch may use. While inside, torch itself uses one thread, here as on the threads of the shares.
+
+    Here as well, since the limit of the matrix products (MKL's) is the whole process's: what it was set to last counts. And since
+    what is left to do between two shares, such as a step of the optimiser, is too little for several threads: on a machine with
+    other work, waiting for the second one took most of the time.
+    """
     threads = torch.get_num_threads()
     if threads == 1:
-        return [work(share) for share in shares]
-    # Here as well, since the limit of the matrix products (MKL's) is the whole process's: what it was set to last counts.
+        yield Cores(1)
+        return
     torch.set_num_threads(1)
     try:
-        if len(shares) == 1:
-            return [work(shares[0])]
-        return list(_pool(os.getpid(), threads).map(work, shares))
+        yield Cores(threads)
     finally:
         torch.set_num_threads(threads)
 
 
-def in_shares(work: Callable[[Tensor], Arrays], rows: Tensor) -> Arrays:
-    """What `work`, which must treat every row alone, gives for all rows without their gradients."""
+def in_shares(work: Callable[[Tensor], Arrays], rows: Tensor, *, least_rows: int) -> Arrays:
+    """What `work`, which must treat every row alone, gives for all rows without their gradients.
+
+    Args:
+        least_rows: fewer are not worth a thread of their own.
+    """
 
     def infer(part: Tensor) -> Arrays:
         with torch.inference_mode():
             return work(part)
 
-    shares = max(min(torch.get_num_threads(), len(rows) // _LEAST_ROWS), 1)
-    parts = on_cores(infer, rows.tensor_split(shares))
+    with own_cores() as cores:
+        shares = max(min(cores.count, len(rows) // least_rows), 1)
+        parts = cores.map(infer, rows.tensor_split(shares))
     return tuple(np.concatenate(columns) for columns in zip(*parts, strict=True))

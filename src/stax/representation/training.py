@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -13,14 +14,10 @@ from torch import Tensor
 from torch.nn import functional
 
 from stax.representation.autoencoder import Autoencoder
-from stax.representation.sharing import on_cores
+from stax.representation.sharing import own_cores
 
 EndedBy = Literal["patience", "max_epochs", "max_images"]
 Keep = Literal["best", "last"]
-
-_SHARE = 32
-"""Observations of a batch whose gradients are computed together, so that what the layers leave behind stays in the cache. Always
-exactly so many, or the bits would depend on the number of cores."""
 
 
 @dataclass(frozen=True)
@@ -33,9 +30,10 @@ class TrainingEpisode:
     """Observations trained on, counted once an epoch."""
     epochs: int
     training_error: float
-    """Mean squared error per number of an observation in the epoch whose weights were kept, measured while it trained."""
+    """Mean squared error per number of an observation in the epoch whose weights were kept, measured while it trained, and so
+    with the noise of a variational autoencoder or of dropout."""
     validation_error: float
-    """The same on the validation set, of the weights kept."""
+    """The same on the validation set, of the weights kept and without noise."""
     ended_by: EndedBy
     seconds: float = field(default=0.0, compare=False)
     """How long it took; no part of the outcome, so episodes are compared without it."""
@@ -94,13 +92,14 @@ def train_episode(
     keep: Keep,
     splits: np.random.Generator,
     shuffles: np.random.Generator,
+    noise: np.random.Generator,
 ) -> TrainingEpisode:
     """Trains the autoencoder on raw observations (n, *observation_shape); the optimiser's state goes on.
 
-    A set of a single observation is its own validation set.
+    The validation error, by which the episode ends and the weights are kept, is that of reconstructions alone, whatever else the
+    autoencoder's loss has in it. A set of a single observation is its own validation set.
     """
     start = time.perf_counter()
-    autoencoder.train()
     order = torch.from_numpy(splits.permutation(len(observations)))
     held_out = min(max(round(validation_share * len(order)), 1), len(order) - 1)
     validation, training = (order[:held_out], order[held_out:]) if held_out else (order, order)
@@ -111,19 +110,19 @@ def train_episode(
     ended_by: EndedBy | None = None
     while ended_by is None:
         shuffled = training[torch.from_numpy(shuffles.permutation(len(training)))]
-        training_error = train_epoch(autoencoder, optimizer, observations, shuffled, batch_size)
+        training_error = train_epoch(autoencoder, optimizer, observations, shuffled, batch_size, noise)
         validation_error = mean_error(autoencoder, observations, validation, batch_size)
         ended_by = rule.after_epoch(validation_error)
         if rule.is_best or keep == "last":
             errors = training_error, validation_error
         if rule.is_best and keep == "best" and ended_by is None:
-            kept = {name: weights.detach().clone() for name, weights in autoencoder.named_parameters()}
+            kept = {name: tensor.detach().clone() for name, tensor in autoencoder.state_dict().items()}
         elif rule.is_best:
             kept = {}
     with torch.no_grad():
-        for name, weights in autoencoder.named_parameters():
+        for name, tensor in autoencoder.state_dict().items():
             if name in kept:
-                weights.copy_(kept[name])
+                tensor.copy_(kept[name])
     return TrainingEpisode(
         images=len(observations),
         images_seen=rule.epochs * len(training),
@@ -136,30 +135,43 @@ def train_episode(
 
 
 def train_epoch(
-    autoencoder: Autoencoder, optimizer: torch.optim.Optimizer, observations: Tensor, rows: Tensor, batch_size: int
+    autoencoder: Autoencoder,
+    optimizer: torch.optim.Optimizer,
+    observations: Tensor,
+    rows: Tensor,
+    batch_size: int,
+    noise: np.random.Generator,
 ) -> float:
-    """One epoch over these rows of raw observations; returns the mean squared error on the way."""
-    weights = list(autoencoder.parameters())
+    """One epoch over these rows of raw observations; returns the mean squared error on the way.
+
+    Noise is drawn before a batch is cut into shares, or the bits would depend on the number of cores.
+    """
+    autoencoder.train()
+    weights = [weight for weight in autoencoder.parameters() if weight.requires_grad]
     device = weights[0].device
+    drawn = torch.from_numpy(noise.standard_normal((len(rows), autoencoder.noise_size), np.float32))
 
     def error_and_gradients(share: Tensor) -> tuple[float, Sequence[Tensor]]:
-        """The mean squared error of these rows, weighed by their part of the batch, and its gradients."""
-        inputs = autoencoder.inputs(observations[share].to(device))
-        error = functional.mse_loss(autoencoder(inputs), inputs) * (len(share) / len(batch))
-        return error.item(), torch.autograd.grad(error, weights)
+        """Mean squared error and gradients of the loss of these places in the epoch, weighed by their part of the batch."""
+        inputs = autoencoder.inputs(observations[rows[share]].to(device))
+        loss, error = autoencoder.loss(inputs, drawn[share].to(device))
+        part = len(share) / len(batch)
+        return (error * part).item(), torch.autograd.grad(loss * part, weights, materialize_grads=True)
 
     total = 0.0
-    for batch in torch.split(rows, batch_size):
-        errors, gradients = zip(*on_cores(error_and_gradients, _shares(batch, device)), strict=True)
-        for weight, parts in zip(weights, zip(*gradients, strict=True), strict=True):
-            weight.grad = sum(parts[1:], parts[0])
-        optimizer.step()
-        total += sum(errors) * len(batch)
+    with own_cores() as cores, _random_numbers(autoencoder, noise, device):
+        for batch in _batches(len(rows), batch_size, autoencoder):
+            errors, gradients = zip(*cores.map(error_and_gradients, _shares(batch, autoencoder, device)), strict=True)
+            for weight, parts in zip(weights, zip(*gradients, strict=True), strict=True):
+                weight.grad = sum(parts[1:], parts[0])
+            optimizer.step()
+            total += sum(errors) * len(batch)
     return total / len(rows)
 
 
 def mean_error(autoencoder: Autoencoder, observations: Tensor, rows: Tensor, batch_size: int) -> float:
     """Mean squared reconstruction error per number of an observation, over these rows."""
+    autoencoder.eval()
     device = next(autoencoder.parameters()).device
 
     def error(share: Tensor) -> float:
@@ -167,9 +179,36 @@ def mean_error(autoencoder: Autoencoder, observations: Tensor, rows: Tensor, bat
             inputs = autoencoder.inputs(observations[share].to(device))
             return functional.mse_loss(autoencoder(inputs), inputs).item() * len(share)
 
-    return sum(sum(on_cores(error, _shares(batch, device))) for batch in torch.split(rows, batch_size)) / len(rows)
+    with own_cores() as cores:
+        batches = [torch.split(batch, _rows_at_once(autoencoder, device)) for batch in torch.split(rows, batch_size)]
+        return sum(sum(cores.map(error, shares)) for shares in batches) / len(rows)
 
 
-def _shares(batch: Tensor, device: torch.device) -> Sequence[Tensor]:
-    """The rows that go through the network together: on a CPU few, on several cores at once; elsewhere all."""
-    return torch.split(batch, _SHARE if device.type == "cpu" else len(batch))
+def _batches(count: int, batch_size: int, autoencoder: Autoencoder) -> Sequence[Tensor]:
+    """Places in an epoch that make a training step each."""
+    batches = list(torch.split(torch.arange(count), batch_size))
+    if autoencoder.whole_batches and len(batches) > 1 and len(batches[-1]) == 1:
+        # Batch normalisation cannot do with one observation.
+        batches[-2:] = [torch.cat(batches[-2:])]
+    return batches
+
+
+def _shares(batch: Tensor, autoencoder: Autoencoder, device: torch.device) -> Sequence[Tensor]:
+    """What of a batch goes through the network together."""
+    return [batch] if autoencoder.whole_batches else torch.split(batch, _rows_at_once(autoencoder, device))
+
+
+def _rows_at_once(autoencoder: Autoencoder, device: torch.device) -> int:
+    """On a CPU few, on several cores at once; elsewhere all."""
+    return autoencoder.rows_at_once if device.type == "cpu" else 2**31
+
+
+@contextmanager
+def _random_numbers(autoencoder: Autoencoder, noise: np.random.Generator, device: torch.device) -> Iterator[None]:
+    """Torch's own random numbers, which dropout uses, begin at a number of our generator's; nobody else's are touched."""
+    if not autoencoder.whole_batches:
+        yield
+        return
+    with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
+        torch.manual_seed(int(noise.integers(2**63)))
+        yield

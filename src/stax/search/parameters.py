@@ -10,6 +10,7 @@ from numbers import Integral, Real
 from typing import Any
 
 from stax.errors import InvalidInputError
+from stax.representation.choice import AUTOENCODERS, GIVEN, names_code
 
 
 @dataclass(frozen=True)
@@ -20,7 +21,7 @@ class Allowed:
     symbol: str = ""
     """In the paper."""
     kind: str = "whole"
-    """whole, number, flag, choice, bounds."""
+    """whole, number, flag, choice, bounds, sizes, autoencoder."""
     least: float = 1
     most: float | None = None
     above: bool = False
@@ -37,6 +38,14 @@ class Allowed:
             words = "one of " + ", ".join(repr(choice) for choice in self.choices)
         elif self.kind == "bounds":
             words = "two numbers, the lower first"
+        elif self.kind == "sizes":
+            words = f"whole numbers of at least {self.least:g} and at most {self.most:g}"
+        elif self.kind == "autoencoder":
+            words = (
+                "one of "
+                + ", ".join(repr(choice) for choice in self.choices)
+                + ", or your own: 'module:name', in Python an object"
+            )
         else:
             noun = "a whole number" if self.kind == "whole" else "a number"
             low = f"above {self.least:g}" if self.above else f"of at least {self.least:g}"
@@ -60,6 +69,11 @@ class Allowed:
             return value if value in self.choices else None
         if self.kind == "bounds":
             return _bounds(value)
+        if self.kind == "autoencoder":
+            known = isinstance(value, str) and (value in (*self.choices, GIVEN) or names_code(value))
+            return value if known else None
+        if self.kind == "sizes":
+            return self._sizes(value)
         if isinstance(value, bool) or not isinstance(value, Integral if self.kind == "whole" else Real):
             return None
         number = int(value) if isinstance(value, Integral) and self.kind == "whole" else float(value)
@@ -67,6 +81,12 @@ class Allowed:
         if not math.isfinite(number) or too_low or (self.most is not None and number > self.most):
             return None
         return number
+
+    def _sizes(self, value: Any) -> tuple[int, ...] | None:
+        """A number alone is a list of one."""
+        single = replace(self, kind="whole")
+        checked = [single._accept(item) for item in (value if isinstance(value, (list, tuple)) else [value])]
+        return tuple(checked) if checked and None not in checked else None
 
 
 def _bounds(value: Any) -> tuple[float, float] | None:
@@ -130,6 +150,21 @@ class Parameters:
         None, "observations of a rollout that make its descriptor, the last one always among them", symbol="K", none="all"
     )
     code_size: int = _parameter(10, "numbers that the encoder makes of an observation", symbol="dim F")
+    autoencoder: str = _parameter(
+        "auto",
+        "what makes the codes: for pictures convolutional, for vectors dense (auto chooses), for both variational",
+        kind="autoencoder",
+        choices=AUTOENCODERS,
+    )
+    hidden_sizes: tuple[int, ...] = _parameter(
+        (64, 32), "layers between a vector and its code; the decoder's mirror them", kind="sizes", most=10_000
+    )
+    kl_weight: float = _parameter(
+        1.0,
+        "what a nat of divergence costs a variational autoencoder, in squared errors summed over an observation",
+        kind="number",
+        least=0,
+    )
     learning_rate: float = _parameter(1e-3, "of Adam", kind="number", least=0, above=True)
     batch_size: int = _parameter(128, "observations per training step")
     max_epochs: int = _parameter(100, "epochs of a training episode at most")

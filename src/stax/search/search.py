@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stax.errors import InvalidInputError, check_whole
+from stax.representation.choice import GIVEN, chosen
 from stax.representation.space import DescriptorSpace, GroundTruthSpace, NoSpace, StatesSpace
 from stax.search.emitter import Emitter, EmitterRecord
 from stax.search.grid import MOST_DIMENSIONS, Coverage, Elites, Grid
@@ -377,7 +378,7 @@ def make_search(
     observer: Observer | None = None,
     **parameters: Any,
 ) -> Search:
-    """A search by the name of its method; parameters as keywords, see `stax algos`.
+    """A search by the name of its method; parameters as keywords, see `stax algos`. An autoencoder may also be an object.
 
     ```python
     search = stax.make_search("stax", task, budget=20_000, seed=0)
@@ -385,10 +386,19 @@ def make_search(
         search.tell(task.evaluate(search.ask()))
     ```
     """
+    parameters, autoencoder = without_objects(parameters)
     method, resolved = fit(algo, task, budget=budget, preset=preset, parameters=parameters)
     seed = check_whole("seed", seed, 0)
-    space = make_space(task, method, resolved, seed, device)
+    space = make_space(task, method, resolved, seed, device, autoencoder)
     return Search(task, method, resolved, budget=int(budget), seed=seed, space=space, observer=observer)
+
+
+def without_objects(parameters: Mapping[str, Any]) -> tuple[dict[str, Any], Any]:
+    """Parameters that can be written down, and the autoencoder if it was given as an object, otherwise None."""
+    autoencoder = parameters.get("autoencoder")
+    if autoencoder is None or isinstance(autoencoder, str):
+        return dict(parameters), None
+    return {**parameters, "autoencoder": GIVEN}, autoencoder
 
 
 def fit(
@@ -410,6 +420,8 @@ def fit(
         )
     resolved = replace(resolved, descriptor_samples=samples, genome_bounds=resolved.genome_bounds or task.genome_bounds)
     _refuse_contradictions(method, resolved)
+    if resolved.descriptor == "learned":
+        chosen(resolved.autoencoder, task.observation_shape)
     if resolved.emitters is not None:
         method = replace(method, emitters=resolved.emitters)
     if method.elites and task.ground_truth_bounds is None:
@@ -446,8 +458,10 @@ def _refuse_contradictions(method: Method, parameters: Parameters) -> None:
         )
 
 
-def make_space(task: Task, method: Method, parameters: Parameters, seed: int, device: str) -> DescriptorSpace:
-    """The descriptor space of a search with this seed, as it is at the start."""
+def make_space(
+    task: Task, method: Method, parameters: Parameters, seed: int, device: str, autoencoder: Any = None
+) -> DescriptorSpace:
+    """The descriptor space of a search with this seed, as it is at the start, with this autoencoder if it is an object."""
     samples = parameters.descriptor_samples or task.observation_samples
     if parameters.descriptor == "ground-truth":
         return GroundTruthSpace(task)
@@ -462,6 +476,9 @@ def make_space(task: Task, method: Method, parameters: Parameters, seed: int, de
         task=task,
         samples=samples,
         code_size=parameters.code_size,
+        autoencoder=parameters.autoencoder if autoencoder is None else autoencoder,
+        hidden_sizes=parameters.hidden_sizes,
+        kl_weight=parameters.kl_weight,
         learning_rate=parameters.learning_rate,
         batch_size=parameters.batch_size,
         max_epochs=parameters.max_epochs,
