@@ -114,12 +114,17 @@ class Pair:
         return Answer("; ".join(words), _all(outcomes))
 
     def _holds(self, comparison: Comparison) -> bool | None:
-        if comparison.p_holm is None:
-            return None
-        if self.expected == "same":
-            return not comparison.significant
-        ahead = comparison.superiority > 0.5
-        return comparison.significant and ahead == (self.expected == "higher")
+        return _as_expected(comparison, self.expected)
+
+
+def _as_expected(comparison: Comparison, expected: Expected) -> bool | None:
+    """None if that cannot be told, for want of seeds."""
+    if comparison.p_holm is None:
+        return None
+    if expected == "same":
+        return not comparison.significant
+    ahead = comparison.superiority > 0.5
+    return comparison.significant and ahead == (expected == "higher")
 
 
 def _all(outcomes: Sequence[bool | None]) -> bool | None:
@@ -138,6 +143,28 @@ class Several:
     def __call__(self, evidence: Evidence) -> Answer:
         answers = [pair(evidence) for pair in self.pairs]
         return Answer("; ".join(answer.ours for answer in answers), _all([answer.holds for answer in answers]))
+
+
+@dataclass(frozen=True)
+class BelowAll:
+    """One method below every other of its family, on every task."""
+
+    measure: str
+    key: str
+    family: tuple[str, ...]
+
+    def __call__(self, evidence: Evidence) -> Answer:
+        words, outcomes = [], []
+        for task in TASKS:
+            others = _family(evidence.runs, self.measure, task, self.key, self.family)
+            outcomes += [_as_expected(comparison, "higher") for comparison in others.values()]
+            said = [_said(evidence.runs, self.measure, task, self.key)]
+            for key, comparison in others.items():
+                p = "" if comparison.p_holm is None else f" ({_p(comparison)})"
+                said.append(_said(evidence.runs, self.measure, task, key) + p)
+            words.append(f"{title(task)}: {', '.join(said)}")
+        untold = "; too few seeds for a test" if any(outcome is None for outcome in outcomes) else ""
+        return Answer(f"{self.measure}, {'; '.join(words)}{untold}", _all(outcomes))
 
 
 @dataclass(frozen=True)
@@ -335,10 +362,11 @@ def similar_to_the_truth(evidence: Evidence) -> Answer:
 
 
 def areas_are_split(evidence: Evidence) -> Answer:
-    if not evidence.splits:
+    counted = [split for split in evidence.splits if split.enough]
+    if not counted:
         return Answer("no run found enough rewarding policies of one area", None)
     words = "; ".join(
         f"{title(split.task)} area {split.area + 1}: {split.parts_ground_truth} in the ground truth, {split.parts_learned} learned"
-        for split in evidence.splits
+        for split in counted
     )
-    return Answer(f"parts, {words}", any(split.parts_learned > split.parts_ground_truth == 1 for split in evidence.splits))
+    return Answer(f"parts, {words}", any(split.parts_learned > split.parts_ground_truth == 1 for split in counted))

@@ -27,6 +27,8 @@ _SPLIT_SHARE = 0.2
 """Of the largest distance between two policies of an area: groups that are so far apart are parts of their own."""
 _LEAST_PART = 0.05
 """Of an area's policies that make a group worth counting."""
+_LEAST_COUNTED = 20
+"""Policies below which every gap between two of them would look like a split."""
 
 
 @dataclass(frozen=True)
@@ -111,9 +113,14 @@ class Split:
     components: NDArray[np.float64]
     """(n, 2) the first two principal components of the learned descriptors."""
     parts_ground_truth: int
-    """Groups that are well apart from each other in the ground truth."""
+    """Groups that are well apart from each other in the ground truth; of a few policies that says nothing, see `enough`."""
     parts_learned: int
     """The same by the learned descriptors."""
+
+    @property
+    def enough(self) -> bool:
+        """Whether there are as many policies as counting their groups takes."""
+        return len(self.ground_truth) >= _LEAST_COUNTED
 
 
 def splits(runs: PaperRuns) -> list[Split]:
@@ -170,7 +177,8 @@ def split_figures(runs: PaperRuns, found: list[Split]) -> dict[str, Figure]:
             axes = figure.add_subplot(grid[row, column])
             axes.scatter(points[:, 0], points[:, 1], s=9, color=REWARDED, linewidths=0)
             count = split.parts_ground_truth if column == 0 else split.parts_learned
-            axes.set_title(f"{where}, {count} {'part' if count == 1 else 'parts'}\n{about}")
+            counted = f"{count} {'part' if count == 1 else 'parts'}" if split.enough else "too few to count parts"
+            axes.set_title(f"{where}, {len(points)} policies, {counted}\n{about}")
             tidy(axes, evaluations=False)
             axes.title.set_fontsize(9.5)
     head(figure, runs, "One reward area in both spaces")
