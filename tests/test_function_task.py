@@ -126,6 +126,42 @@ def test_observations_that_change_their_shape_are_refused():
     assert str(error.value) == "Task 'f' returned observations of shape (3, 1, 3), but (1, 1) a policy before."
 
 
+def test_a_task_that_is_evaluated_elsewhere():
+    task = stax.ExternalTask(
+        "robot", genome_size=4, observation_shape=(2,), observation_samples=3, ground_truth_bounds=((-1, 1), (-1, 1))
+    )
+    here = stax.FunctionTask(reach, genome_size=4, ground_truth_bounds=((-1, 1), (-1, 1)))
+    searches = [stax.make_search("stax", world, budget=700, seed=1) for world in (task, here)]
+    for search in searches:
+        while not search.done:
+            search.tell(here.evaluate(search.ask()))
+    assert np.array_equal(searches[0].novelty_archive.policies.genome, searches[1].novelty_archive.policies.genome)
+    assert searches[0].max_reward[0] > 0
+    with pytest.raises(
+        stax.InvalidInputError, match="^Policies of task 'robot' are evaluated elsewhere: take them from Search.ask"
+    ):
+        task.evaluate(np.zeros((1, 4)))
+    with pytest.raises(stax.InvalidInputError, match="^Policies of task 'robot' are evaluated elsewhere"):
+        stax.run(task, algo="ns", budget=200)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"genome_size": 1.5}, "genome_size must be a whole number of at least 1, not 1.5."),
+        ({"observation_shape": (2, 2)}, "observation_shape must be (d,) for vectors or (height, width, 3) for pictures, not (2, 2)."),
+        ({"observation_shape": (0,)}, "A side in observation_shape must be a whole number of at least 1, not 0."),
+        ({"observation_dtype": "int8"}, "observation_dtype must be one of 'float32', 'uint8', not 'int8'."),
+        ({"reward_areas": "here"}, "reward_areas must be a list of one name or RewardArea at least, not 'here'."),
+        ({"ground_truth_bounds": [3]}, "ground_truth_bounds must be pairs of a lowest and a highest value, not 3."),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_with_a_description_is_said(options, words):
+    with pytest.raises(stax.InvalidInputError) as error:
+        stax.ExternalTask("robot", **{"genome_size": 4, "observation_shape": (2,), **options})
+    assert str(error.value) == words
+
+
 @pytest.mark.parametrize("flags", [[], ["--function"]])
 def test_a_new_task_works_and_passes_its_own_test(flags, tmp_path, capsys):
     assert main(["new-task", "my-robot", "--out", str(tmp_path / "robots"), *flags]) == 0

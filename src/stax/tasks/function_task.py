@@ -53,10 +53,10 @@ class FunctionTask(Task):
                 f"Task {self.name!r} needs the option 'genome_size', how many numbers make a policy, which was not given."
             )
         self.genome_size = check_whole("genome_size", genome_size, 1)
-        self.genome_bounds = _bounds("genome_bounds", genome_bounds)
+        self.genome_bounds = checked_bounds("genome_bounds", genome_bounds)
         if ground_truth_bounds is not None:
             pairs = [ground_truth_bounds] if _is_pair(ground_truth_bounds) else ground_truth_bounds
-            self.ground_truth_bounds = tuple(_bounds("ground_truth_bounds", pair) for pair in pairs)
+            self.ground_truth_bounds = tuple(checked_bounds("ground_truth_bounds", pair) for pair in pairs)
         self._function, self._batch = function, bool(batch)
         # What a policy's observations look like is known when one was seen.
         seen = self._call(np.zeros((1, self.genome_size)))[1]
@@ -143,7 +143,8 @@ def _is_pair(given: Any) -> bool:
     return len(given) == 2 and all(isinstance(bound, (int, float)) for bound in given)
 
 
-def _bounds(what: str, given: Any) -> tuple[float, float]:
+def checked_bounds(what: str, given: Any) -> tuple[float, float]:
+    """A lowest and a higher highest value, or one sentence that says what is wrong with them."""
     try:
         low, high = (float(bound) for bound in given)
     except (TypeError, ValueError):

@@ -1,0 +1,60 @@
+"""A task that is evaluated elsewhere: what a search must know of it, and nothing that runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from numpy.typing import ArrayLike
+
+from stax.errors import InvalidInputError, check_choice, check_whole
+from stax.tasks.function_task import checked_bounds
+from stax.tasks.task import RewardArea, Rollouts, Task
+
+
+class ExternalTask(Task):
+    """A world whose policies you evaluate yourself, on a robot, a cluster or in another language, by `ask` and `tell`.
+
+    Args:
+        name: what the task is called.
+        genome_size: how many numbers make a policy.
+        observation_shape: of one observation: (d,) for a vector, (height, width, 3) for a picture.
+        observation_samples: how many observations of a rollout you tell.
+        observation_dtype: float32 for vectors, uint8 for pictures; by the shape if None.
+        genome_bounds: lowest and highest value that a search gives to a genome's numbers.
+        ground_truth_bounds: lowest and highest value of each number of the ground-truth descriptor, if there is one.
+        reward_areas: the sources of reward, by name or as `stax.RewardArea`.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        genome_size: int,
+        observation_shape: Sequence[int],
+        observation_samples: int = 5,
+        observation_dtype: str | None = None,
+        genome_bounds: Sequence[float] = (-5.0, 5.0),
+        ground_truth_bounds: Sequence[Sequence[float]] | None = None,
+        reward_areas: Sequence[str | RewardArea] = ("reward",),
+    ) -> None:
+        self.name = name
+        self.genome_size = check_whole("genome_size", genome_size, 1)
+        if len(observation_shape) not in (1, 3):
+            raise InvalidInputError(
+                f"observation_shape must be (d,) for vectors or (height, width, 3) for pictures, not {observation_shape!r}."
+            )
+        self.observation_shape = tuple(check_whole("A side in observation_shape", side, 1) for side in observation_shape)
+        self.observation_samples = check_whole("observation_samples", observation_samples, 1)
+        usual = "float32" if len(self.observation_shape) == 1 else "uint8"
+        self.observation_dtype = check_choice("observation_dtype", observation_dtype or usual, ("float32", "uint8"))
+        self.genome_bounds = checked_bounds("genome_bounds", genome_bounds)
+        if ground_truth_bounds is not None:
+            self.ground_truth_bounds = tuple(checked_bounds("ground_truth_bounds", pair) for pair in ground_truth_bounds)
+        if not reward_areas or isinstance(reward_areas, str):
+            raise InvalidInputError(f"reward_areas must be a list of one name or RewardArea at least, not {reward_areas!r}.")
+        self.reward_areas = tuple(RewardArea(area) if isinstance(area, str) else area for area in reward_areas)
+
+    def evaluate(self, genomes: ArrayLike) -> Rollouts:
+        raise InvalidInputError(
+            f"Policies of task {self.name!r} are evaluated elsewhere: take them from Search.ask, and tell their rollouts to Search.tell."
+        )

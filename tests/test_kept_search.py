@@ -1,0 +1,79 @@
+"""Searches by ask and tell, kept in a file and taken up again."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import stax
+
+
+def begin(path=None, algo="stax", budget=900, seed=2):
+    task = stax.FunctionTask(
+        lambda genomes: (np.maximum(0.0, genomes[:, 0] - 1), np.tanh(genomes)), genome_size=3, name="tanh"
+    )
+    kept = []
+
+    def keep(search, event):
+        if event == "rest":
+            stax.save_search(search, path)
+            kept.append(search.evaluations)
+
+    search = stax.make_search(algo, task, budget=budget, seed=seed, observer=keep if path else None)
+    return search, task, kept
+
+
+def go_on(search, task, until=None):
+    while not search.done and (until is None or search.evaluations < until):
+        search.tell(task.evaluate(search.ask()))
+    return search
+
+
+def test_a_kept_search_goes_on_with_the_same_bits(tmp_path):
+    whole, task, _ = begin()
+    go_on(whole, task)
+    cut, task, kept = begin(tmp_path / "kept.npz")
+    go_on(cut, task, until=500)
+    again, task, _ = begin(tmp_path / "later.npz")
+    stax.restore_search(again, tmp_path / "kept.npz")
+    assert again.evaluations == kept[-1]
+    go_on(again, task)
+    for name, column in whole.ledger.columns().items():
+        assert np.array_equal(column, again.ledger.columns()[name], equal_nan=column.dtype.kind == "f")
+    assert np.array_equal(whole.reward_archive.policies.genome, again.reward_archive.policies.genome)
+    assert np.array_equal(whole.novelty_archive.policies.descriptor, again.novelty_archive.policies.descriptor)
+    stax.save_search(again, tmp_path / "kept.npz")
+    done, _, _ = begin()
+    stax.restore_search(done, tmp_path / "kept.npz")
+    assert done.done
+
+
+@pytest.mark.parametrize(
+    ("other", "words"),
+    [
+        ({"algo": "stax-nt"}, "is the state of a search with method 'stax', not 'stax-nt'."),
+        ({"budget": 901}, "is the state of a search with budget 900, not 901."),
+        ({"seed": 3}, "is the state of a search with seed 2, not 3."),
+    ],
+)
+def test_the_state_of_another_search_is_refused(other, words, tmp_path):
+    search, task, _ = begin(tmp_path / "kept.npz")
+    go_on(search, task, until=300)
+    with pytest.raises(stax.InvalidInputError) as error:
+        stax.restore_search(begin(**other)[0], tmp_path / "kept.npz")
+    assert str(error.value) == f"{str(tmp_path / 'kept.npz')!r} {words}"
+
+
+def test_missing_and_damaged_files_are_told(tmp_path):
+    search, task, _ = begin(tmp_path / "kept.npz")
+    go_on(search, task, until=300)
+    fresh = begin()[0]
+    with pytest.raises(stax.InvalidInputError, match=r"^There is no file '.*nothing.npz' to restore a search from\.$"):
+        stax.restore_search(fresh, tmp_path / "nothing.npz")
+    content = (tmp_path / "kept.npz").read_bytes()
+    for damaged in (content[: len(content) // 2], b"no zip", b""):
+        (tmp_path / "bad.npz").write_bytes(damaged)
+        with pytest.raises(stax.InvalidInputError, match=r"bad\.npz"):
+            stax.restore_search(fresh, tmp_path / "bad.npz")
+    stax.restore_search(fresh, tmp_path / "kept.npz")
+    assert fresh.evaluations <= 300
