@@ -184,7 +184,7 @@ def test_genomes_of_other_number_types_are_taken(task):
 BAD_TASKS = [
     (("nope",), {}, "There is no task 'nope'; there are curling, hard-maze, redundant-arm"),
     (("gym",), {}, "There is no task 'gym'"),
-    (("gym:CartPole-v1",), {}, "Gymnasium environments cannot be used as tasks yet"),
+    (("gym:CartPol-v1",), {}, "There is no environment 'CartPol-v1'"),
     (("hard-maze",), {"name": "x"}, "has no option 'name'"),
     (("hard-maze",), {"sensors": ["lasers"]}, "must be one of 'lasers', 'published-code', not ['lasers']"),
     ((3,), {}, "must be text, not 3"),

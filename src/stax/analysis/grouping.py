@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import pairwise
 from pathlib import Path
@@ -17,7 +17,7 @@ from stax.runs.config import RunConfig
 from stax.runs.files import read_text
 from stax.search.methods import METHODS, find_method
 from stax.search.parameters import make_parameters, no_such
-from stax.tasks import BUILT_IN, task_maker, task_options
+from stax.tasks import BUILT_IN, GYMNASIUM, task_maker, task_options
 
 Values = dict[str, Any]
 """Parameters, and options of the task, by name."""
@@ -128,7 +128,7 @@ def _built_in_first(name: str) -> tuple[int, str]:
 def _unusual_options(config: RunConfig) -> Values:
     """Of a user's own task all that were given, since its code, which knows the usual ones, is not run."""
     options = {name: value for name, value in config.task_options.items() if name != "threads"}
-    if not options or config.task not in BUILT_IN:
+    if not options or not (config.task in BUILT_IN or config.task.startswith(GYMNASIUM)):
         return options
     usual = task_options(task_maker(config.task))
     return {name: value for name, value in options.items() if value != usual.get(name)}
@@ -267,12 +267,31 @@ def _label(algo: str, words: str) -> str:
 
 def in_words(values: Values) -> str:
     """name=value, as `--set` takes them."""
-    return ", ".join(f"{name}={_word(value)}" for name, value in sorted(values.items()))
+    return ", ".join(f"{name}={_word(value)}" for name, value in sorted(_entries(values)))
+
+
+def _entries(values: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Of a table, its entries."""
+    for name, value in values.items():
+        if isinstance(value, Mapping):
+            yield from ((f"{name}.{inner}", entry) for inner, entry in _entries(value))
+        else:
+            yield name, value
 
 
 def _word(value: Any) -> str:
     if value is None or isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, tuple):
-        return ",".join(_word(item) for item in value)
+        nested = any(isinstance(item, (tuple, dict)) for item in value)
+        return f"[{', '.join(_listed(item) for item in value)}]" if nested else ",".join(_word(item) for item in value)
     return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _listed(value: Any) -> str:
+    """In a list that has lists or tables in it."""
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{name} = {_listed(inner)}' for name, inner in value.items())}}}"
+    if isinstance(value, tuple):
+        return f"[{', '.join(_listed(item) for item in value)}]"
+    return f'"{value}"' if isinstance(value, str) else _word(value)

@@ -116,7 +116,7 @@ def make_environment(
                 max_episode_steps=horizon,
                 disable_env_checker=True,
                 **({"render_mode": "rgb_array"} if render else {}),
-                **{name: _as_lists(value) for name, value in keywords.items()},
+                **keywords,
             )
     except (gymnasium_error.DependencyNotInstalled, ImportError) as error:
         words = " ".join(str(error).split()).rstrip(".")
@@ -136,13 +136,6 @@ def cannot_render(environment: str, modes: list[str]) -> str:
     """In one sentence, why there are no pictures."""
     can = f"it can only render {', '.join(repr(mode) for mode in modes)}" if modes else "it cannot render at all"
     return f"Environment {environment!r} cannot draw itself as an array ('rgb_array'): {can}."
-
-
-def _as_lists(value: Any) -> Any:
-    """Lists of a configuration are tuples by now, but environments expect what was written."""
-    if isinstance(value, Mapping):
-        return {name: _as_lists(inner) for name, inner in value.items()}
-    return [_as_lists(item) for item in value] if isinstance(value, (list, tuple)) else value
 
 
 def _choose_offscreen_drawing() -> None:

@@ -18,15 +18,22 @@ _MOST_SAMPLES = 1000
 _SLICE = re.compile(r"(\d*):(\d*)")
 
 
-def check_make(given: Any) -> dict[str, Any]:
-    """Keywords for `gymnasium.make`."""
+def check_table(what: str, content: str, given: Any) -> dict[str, Any]:
+    """A table for the environment, which judges for itself what is in it."""
     if given is None:
         return {}
     if not isinstance(given, Mapping) or not all(isinstance(name, str) for name in given):
         raise InvalidInputError(
-            f"make must be a table of keywords for the environment, such as {{continuing_task = true}}, not {given!r}."
+            f"{what} must be a table of {content}, such as {what}.gravity = 9.8 or {what} = {{gravity = 9.8}}, not {given!r}."
         )
-    return dict(given)
+    return {name: _as_written(value) for name, value in given.items()}
+
+
+def _as_written(value: Any) -> Any:
+    """Lists of a configuration are tuples by now, but environments expect what was written."""
+    if isinstance(value, Mapping):
+        return {name: _as_written(inner) for name, inner in value.items()}
+    return [_as_written(item) for item in value] if isinstance(value, (list, tuple)) else value
 
 
 def check_hidden(given: Any) -> tuple[int, ...]:

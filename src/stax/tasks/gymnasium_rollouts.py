@@ -8,6 +8,7 @@ cheap step takes on joining what the rows say. What an episode comes to does not
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -107,6 +108,7 @@ class EpisodeRunner:
         sizes: layers of the networks.
         scaling: factor and shift of every input; None for observations as they are.
         seeds: of the episodes of every policy.
+        start: options for every `reset`.
         horizon: steps of an episode at most.
         look, reward, truth: what is noted of an episode; no truth for None.
         side_by_side: environments that are stepped together at most.
@@ -122,6 +124,7 @@ class EpisodeRunner:
         sizes: tuple[int, ...],
         scaling: tuple[NDArray[np.float64], NDArray[np.float64]] | None,
         seeds: tuple[int, ...],
+        start: dict[str, Any] | None,
         horizon: int,
         look: Look,
         reward: RewardRule,
@@ -130,7 +133,7 @@ class EpisodeRunner:
     ) -> None:
         self._name, self._make, self._reader, self._writer = name, make, reader, writer
         self._sizes, self._scaling = np.array(sizes, np.int64), scaling
-        self._seeds, self._horizon = seeds, horizon
+        self._seeds, self._start, self._horizon = seeds, start, horizon
         self._look, self._reward, self._truth = look, reward, truth
         self._side_by_side = side_by_side
         self._slots: list[_Slot] = []
@@ -206,7 +209,7 @@ class EpisodeRunner:
         slot.done = slot.look = 0
         slot.total, slot.followed = 0.0, None
         slot.due = int(self._look.steps[0]) if slot.episode == 0 else -1
-        observation, _ = slot.env.reset(seed=self._seeds[slot.episode])
+        observation, _ = slot.env.reset(seed=self._seeds[slot.episode], options=copy.deepcopy(self._start))
         self._reader.read(observation, vector)
         if not np.isfinite(vector).all():
             raise BrokenEnvironmentError(self._nonsense("its observation", slot))

@@ -17,9 +17,9 @@ from stax.tasks.gymnasium_options import (
     check_bounds,
     check_hidden,
     check_indices,
-    check_make,
     check_number,
     check_samples,
+    check_table,
     check_words,
 )
 from stax.tasks.gymnasium_rollouts import OVER, SIDE_BY_SIDE, Environment, EpisodeRunner, Look, RewardRule, Truth
@@ -30,7 +30,7 @@ from stax.tasks.task import Picture, RewardArea, Rollouts, States, Task, check_g
 PICTURE_SIDE = 64
 MOST_EPISODES = 1000
 MOST_STEPS = 10_000_000
-_ONLY_AREA = "reward"
+_ONLY_AREA = "goal"
 
 
 class GymnasiumTask(Task):
@@ -42,6 +42,7 @@ class GymnasiumTask(Task):
     Args:
         environment: its id, or `module:id` if a module registers it.
         make: keywords for `gymnasium.make`.
+        reset: options for the environment's `reset`.
         horizon: steps of an episode at most; the environment's own (`spec.max_episode_steps`) if None.
         hidden: neurons of the policy network's hidden layers, a number or several; None for no such layer.
         inputs: "raw", observations as they are; or "scaled", those numbers that have finite bounds spread over -1 to 1.
@@ -71,6 +72,7 @@ class GymnasiumTask(Task):
         /,
         *,
         make: Mapping[str, Any] | None = None,
+        reset: Mapping[str, Any] | None = None,
         horizon: int | None = None,
         hidden: int | Sequence[int] | None = (5, 5),
         inputs: str = "raw",
@@ -91,7 +93,8 @@ class GymnasiumTask(Task):
         self.name = f"gym:{environment}"
         self._spec = find_environment(environment)
         self._id = self._spec.id
-        self._keywords = check_make(make)
+        self._keywords = check_table("make", "keywords for the environment", make)
+        start = check_table("reset", "options for the environment's reset", reset) or None
         self.horizon = self._check_horizon(horizon)
         env = self._new_environment(horizon=self.horizon)
         keys = check_words("observation_key", observation_key)
@@ -112,6 +115,7 @@ class GymnasiumTask(Task):
             sizes=self.policy_sizes,
             scaling=_scaling(reader) if check_choice("inputs", inputs, self.choices["inputs"]) == "scaled" else None,
             seeds=tuple(first + number for number in range(check_whole("episodes", episodes, 1, MOST_EPISODES))),
+            start=start,
             horizon=self.horizon,
             look=look,
             reward=self._reward_rule(reward, reward_over, reward_offset),
@@ -119,7 +123,7 @@ class GymnasiumTask(Task):
             # Environments that draw may share what they draw with, and drawing takes longer than the networks.
             side_by_side=SIDE_BY_SIDE if look.picture is None else 1,
         )
-        self._try_out(env, reader, writer, first)
+        self._try_out(env, reader, writer, first, start)
 
     # What the options come to
 
@@ -196,11 +200,13 @@ class GymnasiumTask(Task):
             )
         return RewardRule(None if key == "return" else key, over, check_number("reward_offset", offset))
 
-    def _try_out(self, env: Environment, reader: ObservationReader, writer: ActionWriter, seed: int) -> None:
+    def _try_out(
+        self, env: Environment, reader: ObservationReader, writer: ActionWriter, seed: int, start: dict[str, Any] | None
+    ) -> None:
         """One step, so that an environment that cannot be used is told of before anything begins."""
         vector = np.empty(reader.size)
         try:
-            reader.read(env.reset(seed=seed)[0], vector)
+            reader.read(env.reset(seed=seed, options=start)[0], vector)
             outcome = env.step(writer.actions(np.zeros((1, writer.size)))[0])
             if not isinstance(outcome, tuple) or len(outcome) != 5:
                 count = len(outcome) if isinstance(outcome, tuple) else 1
