@@ -1,0 +1,33 @@
+"""Shared by the tests of the ecosystem: one small run with all that a result can have."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+import stax
+from run_folders import QUICK
+
+
+@pytest.fixture(scope="session")
+def out(tmp_path_factory):
+    """Where the run is kept."""
+    return tmp_path_factory.mktemp("ecosystem") / "run"
+
+
+@pytest.fixture(scope="session")
+def result(out):
+    return stax.run("troubled_tasks:SquareTask", algo="stax", budget=400, seed=1, workers=1, out=out, **QUICK)
+
+
+@pytest.fixture
+def without(monkeypatch):
+    """Makes it as if a package were not installed."""
+
+    def forget(package: str) -> None:
+        for name in [name for name in sys.modules if name == package or name.startswith(f"{package}.")]:
+            monkeypatch.delitem(sys.modules, name)
+        monkeypatch.setitem(sys.modules, package, None)
+
+    return forget
