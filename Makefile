@@ -5,7 +5,7 @@ STAMP := .venv/.installed
 # Where Matplotlib keeps its list of fonts, which would otherwise be in the home folder.
 export MPLCONFIGDIR := $(CURDIR)/.venv/matplotlib
 
-.PHONY: setup demo test check format bench reference docs clean
+.PHONY: setup demo test check format bench reference docs tutorials site clean
 
 setup: $(STAMP)
 
@@ -44,6 +44,14 @@ docs: setup
 	$(BIN)/python docs/make_tasks_page.py
 	$(BIN)/python docs/make_algorithm_pages.py
 
+# The outputs and pictures of the tutorials, from doing all that they say: half an hour.
+tutorials: setup
+	$(BIN)/python docs/make_tutorials.py
+
+# The documentation as pages: site/index.html. A warning is an error.
+site: setup
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+
 clean:
-	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis demo dist build
+	rm -rf site .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis demo dist build
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -12,7 +12,13 @@ from mkdocs.structure.files import File, Files
 ROOT = Path(__file__).resolve().parent.parent
 OUTSIDE = ("CONTRIBUTING.md", "CHANGELOG.md", "studies/README.md")
 """Pages of the project that are part of the site."""
-REFERENCE = {"search": "search", "representation": "representation", "tasks": "tasks", "evaluation": "tasks", "analysis": "analysis"}
+REFERENCE = {
+    "search": "search",
+    "representation": "representation",
+    "tasks": "tasks",
+    "evaluation": "tasks",
+    "analysis": "analysis",
+}
 """Which page of the reference tells of a package."""
 _LINK = re.compile(r"(?<=\]\()(?!\w+:|#)([^)\s]+)(?=\))")
 

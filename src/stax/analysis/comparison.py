@@ -102,7 +102,8 @@ def compare_runs(
     Args:
         runs: those to compare.
         against: the reference, a method or a group's label; the first group of each task if None.
-        budget, mix_options: see `group_runs`.
+        budget: see `group_runs`.
+        mix_options: see `group_runs`.
         progress: called while the ledgers are read.
     """
     for run in runs:
