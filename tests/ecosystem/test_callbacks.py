@@ -2,65 +2,19 @@
 
 from __future__ import annotations
 
-import csv
 from collections import Counter
 
 import pytest
+from diaries import BUDGET, Diary, rows
 
 import stax
 from run_folders import QUICK, same_run, summary
 from stax.ecosystem import CsvCallback
 from troubled_tasks import SquareTask
 
-BUDGET = 300
-
-
-class Diary(stax.Callback):
-    """Writes down all it is told, and fails or asks to stop where it shall."""
-
-    def __init__(self, fails_in: str = "", at: int = 1) -> None:
-        self.heard: list[str] = []
-        self.rows: list[int] = []
-        self.result: stax.Result | None = None
-        self._fails_in, self._at = fails_in, at
-
-    def _hear(self, what: str) -> None:
-        self.heard.append(what)
-        if what == self._fails_in and self.heard.count(what) == self._at:
-            raise OSError(28, "No space left on device")
-
-    def at_start(self, search):
-        assert search.evaluations == 0
-        self._hear("at_start")
-
-    def at_resume(self, search):
-        self.rows = [row["evaluations"] for row in search.metrics]
-        self._hear("at_resume")
-
-    def after_chunk(self, search):
-        assert search.metrics[-1]["evaluations"] == search.evaluations
-        self.rows.append(search.evaluations)
-        self._hear("after_chunk")
-
-    def after_training(self, search):
-        assert search.space.last_episode is not None
-        self._hear("after_training")
-
-    def at_end(self, result):
-        self.result = result
-        self._hear("at_end")
-
-    def close(self):
-        self._hear("close")
-
 
 def run(out=None, algo="stax", **options):
     return stax.run(SquareTask(), algo=algo, budget=BUDGET, seed=2, workers=1, out=out, **{**QUICK, **options})
-
-
-def rows(path):
-    with path.open() as file:
-        return [{name: value for name, value in row.items() if not name.startswith("seconds")} for row in csv.DictReader(file)]
 
 
 @pytest.fixture(scope="module")
@@ -187,7 +141,7 @@ def test_one_that_fails_at_the_end_finds_the_run_finished(tmp_path, reference, m
 
 def test_what_is_no_callback_is_refused(tmp_path):
     for wrong in (print, Diary, "tensorboard"):
-        with pytest.raises(stax.InvalidInputError, match="callbacks must be objects of subclasses of stax.Callback, not"):
+        with pytest.raises(stax.InvalidInputError, match=r"callbacks must be objects of subclasses of stax\.Callback, not"):
             run(tmp_path / "run", callbacks=[wrong])
     assert list(tmp_path.iterdir()) == []
 

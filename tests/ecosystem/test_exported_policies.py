@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from optional_packages import need
 
 import stax
-from optional_packages import need
 from rollout_samples import NAMES
 from run_folders import QUICK
 from stax.cli.main import main

@@ -7,6 +7,7 @@ import io
 import numpy as np
 import pandas
 import pytest
+from drawn_policies import some_policies
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -19,26 +20,6 @@ ALL = list(PolicySet.__dataclass_fields__)
 
 class ManyAreasTask(NoTruthTask):
     """Rewards whose area nobody can tell from where a policy ended."""
-
-
-def some_policies(count: int, seed: int, descriptor_size: int = 3) -> PolicySet:
-    rng = np.random.default_rng(seed)
-    task = SquareTask()
-    genome = rng.normal(size=(count, task.genome_size))
-    made = PolicySet.newborn(
-        task.evaluate(genome) if count else task.evaluate(np.zeros((1, 6))).take(slice(0, 0)),
-        first_id=0,
-        genome=genome,
-        parent=rng.integers(-1, 10_000, count),
-        born=int(rng.integers(100)),
-        origin=int(rng.integers(len(ORIGINS))),
-        emitter=int(rng.integers(-1, 50)),
-        descriptor_size=descriptor_size,
-    )
-    made.id[:] = rng.permutation(10_000)[:count]
-    made.descriptor[:] = rng.normal(size=made.descriptor.shape)
-    made.novelty[::2] = rng.exponential(size=made.novelty[::2].shape)
-    return made
 
 
 def same(a: PolicySet, b: PolicySet) -> None:

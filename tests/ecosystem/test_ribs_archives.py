@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from drawn_policies import some_policies
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from optional_packages import need
 
 import stax
-from optional_packages import need
 from stax.ecosystem import cvt_archive, grid_archive, policies_from_ribs, proximity_archive
 from stax.search.policy_set import PolicySet
-from test_frames import some_policies
 from troubled_tasks import NoTruthTask, SquareTask
 
 need("ribs")
