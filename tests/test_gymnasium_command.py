@@ -306,4 +306,4 @@ task.ground_truth = [0, 1]
     assert main(["compare", str(tmp_path / "runs"), "--json"]) == 0
     compared = json.loads(capsys.readouterr().out)
     assert [task["task"] for task in compared["tasks"]] == [f"{WALK} (ground_truth=0,1, make.gain=0.4)"]
-    assert sorted(group["label"] for group in compared["tasks"][0]["groups"]) == ["ns", "random"]
+    assert sorted(group["label"] for group in compared["tasks"][0]["methods"]) == ["ns", "random"]

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from stax.benchmarks.environments import measure_environments
 from stax.compiling import available_threads
 from stax.errors import InvalidInputError
 from stax.policies import act
@@ -43,6 +44,8 @@ def run_benchmarks(*, as_json: bool, quick: bool) -> int:
         _say("a fresh process with and without compiled code in the cache; this compiles all simulators anew, about a minute")
         for name in BUILT_IN:
             results["tasks"][name] |= _measure_start(name)
+    _say("policies in Gymnasium environments, beside Gymnasium's own vector environments")
+    results["gymnasium"] = measure_environments(share)
     results |= _measure_search(share, quick=quick)
     if as_json:
         print(json.dumps(results, indent=2))
@@ -188,6 +191,6 @@ def _print_table(results: dict[str, Any]) -> None:
         cells = [results["tasks"][name].get(key) for name in names]
         texts = ["" if cell is None else (f"{cell:,.0f}" if cell >= 100 else f"{cell:.2f}") for cell in cells]
         print(f"{key.replace('_', ' '):<40}" + "".join(f"{text:>16}" for text in texts))
-    for part in ("search", "autoencoder", "memory"):
+    for part in ("gymnasium", "search", "autoencoder", "memory"):
         for key, value in results.get(part, {}).items():
-            print(f"{part + ': ' + key.replace('_', ' '):<56}{value:>16,.2f}")
+            print(f"{part + ': ' + key.replace('_', ' '):<76}{value:>16,.2f}")
