@@ -57,8 +57,9 @@ REFUSALS = [
     ("gym:no_such_module:Any-v0", (), r"from the module 'no_such_module', which cannot be found"),
     ("gym:own_broken_module:Any-v0", (), r"the module 'own_broken_module' cannot be imported"),
     ("gym:gymnasium_worlds:Wolk-v0", (), r"'Wolk-v0' in the module 'gymnasium_worlds'; near it (is|are) Walk-v0"),
-    ("gym:Missing-v0", (), r"needs a package that is not there: No module named 'no_such_package'"),
-    ("gym:Unmakable-v0", (), r"cannot be made: KeyError: 'nothing' \(gymnasium_worlds.py, line \d+\)"),
+    ("gym:gymnasium_worlds:Missing-v0", (), r"needs a package that is not there: No module named 'no_such_package'"),
+    ("gym:Walk-v0", (), r"'Walk-v0' is none of Gymnasium's own; write gym:MODULE:Walk-v0 with the module that registers it"),
+    ("gym:gymnasium_worlds:Unmakable-v0", (), r"cannot be made: KeyError: 'nothing' \(gymnasium_worlds.py, line \d+\)"),
     (WALK, ("make.wind=3",), r"cannot be made with make = {'wind': 3}: TypeError: .*'wind'"),
     (WALK, ("make.render_mode=human",), r"make must not have 'render_mode', which the task sets itself; give observe"),
     (WALK, ("make=3",), r"make must be a table of keywords for the environment, .* not 3"),
@@ -248,6 +249,22 @@ def test_a_strangers_module_is_imported_only_by_those_who_trust_it(finished, cap
     assert stax.load(finished / "one").task.name == WALK
     with pytest.raises(stax.InvalidInputError, match="trust=True"):
         stax.load(finished / "one").task.evaluate([[0.0]])
+
+
+def test_a_run_goes_on_to_the_same_end(finished, tmp_path):
+    rests = iter(range(100))
+    with pytest.raises(stax.RunInterrupted):
+        stax.run(
+            WALK,
+            budget=240,
+            seed=3,
+            workers=2,
+            out=tmp_path / "run",
+            stop=lambda: next(rests) == 3,
+            **{**QUICK, **parse_settings([f"task.{setting}" for setting in RUN])},
+        )
+    stax.resume(tmp_path / "run", trust=True)
+    same_run(finished / "one", tmp_path / "run")
 
 
 def test_show_replay_report_and_compare(finished, capsys, tmp_path):

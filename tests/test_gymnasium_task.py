@@ -18,7 +18,7 @@ from stax.tasks.gymnasium_spaces import ActionWriter, ObservationReader
 from stax.tasks.picture_scaling import fitted, squeezed
 from stax.tasks.task import sample_steps
 
-WALK = "gym:Walk-v0"
+WALK = "gym:gymnasium_worlds:Walk-v0"
 TRUTH = {"ground_truth": (0, 1)}
 
 
@@ -50,9 +50,9 @@ def over_bounds(env, output):
     return (output * ((high - low) / 2) + (low + high) / 2).astype(env.action_space.dtype)
 
 
-@pytest.mark.parametrize("name", ["Walk-v0", "Pendulum-v1", "MountainCarContinuous-v0"])
-def test_rollouts_are_what_a_plain_loop_does(name):
-    task = stax.make_task(f"gym:{name}", reward_offset=1000.0)
+@pytest.mark.parametrize("task_name", [WALK, "gym:Pendulum-v1", "gym:MountainCarContinuous-v0"])
+def test_rollouts_are_what_a_plain_loop_does(task_name):
+    task, name = stax.make_task(task_name, reward_offset=1000.0), task_name.rpartition(":")[2]
     genomes = genomes_for(task, 3)
     rollouts = task.evaluate(genomes)
     for row, genome in enumerate(genomes):

@@ -24,7 +24,7 @@ class TaskSource:
 
     @property
     def is_own_class(self) -> bool:
-        """Whether the task was given as `module:Class`."""
+        """Whether the task was given by name and is none of ours: `module:Class`, or a Gymnasium environment."""
         return self.name is not None and self.name not in BUILT_IN
 
     def packed(self, dumps: Callable[[Any], bytes]) -> bytes:

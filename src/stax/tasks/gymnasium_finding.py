@@ -46,7 +46,19 @@ def find_environment(name: str) -> EnvSpec:
     found = registry.get(environment)
     if found is None:
         raise InvalidInputError(_not_found(module, environment))
+    if not module and not _comes_along(found):
+        raise InvalidInputError(
+            f"Environment {environment!r} is none of Gymnasium's own; write gym:MODULE:{environment} with the module that registers it,"
+            " so that workers can import it, too."
+        )
     return found
+
+
+def _comes_along(spec: EnvSpec) -> bool:
+    """Whether an environment is there without any other package. Others are code of somebody's, and a name must say so."""
+    target = spec.entry_point
+    module = target.partition(":")[0] if isinstance(target, str) else getattr(target, "__module__", "")
+    return module.partition(".")[0] in ("gymnasium", "stax")
 
 
 def _import(module: str, environment: str) -> None:
