@@ -15,6 +15,7 @@ from run_folders import QUICK
 from stax.cli.main import main
 from stax.ecosystem import export_policy, policy_module
 from stax.policies import act, network_genome_size
+from stax.runs.described_task import DescribedTask, describe_task
 from stax.tasks.gymnasium_registration import ENVIRONMENTS
 from troubled_tasks import SquareTask
 
@@ -217,6 +218,13 @@ def test_bad_input_is_told(tmp_path):
         with pytest.raises(stax.InvalidInputError) as raised:
             call()
         assert words in str(raised.value)
+
+
+@pytest.mark.parametrize("sizes", [[-1, -62], [63], [5, 5, 5, 3], [0, 62]])
+def test_networks_that_a_damaged_folder_describes(tmp_path, sizes):
+    described = DescribedTask({**describe_task(stax.make_task("hard-maze")), "policy_sizes": sizes})
+    with pytest.raises(stax.InvalidInputError):
+        export_policy(described, np.zeros(63), tmp_path / "p.onnx")
 
 
 def test_without_the_package_it_is_told_what_to_install(without, tmp_path):

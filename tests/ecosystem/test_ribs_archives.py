@@ -163,6 +163,29 @@ def test_bad_input_is_told():
         assert words in str(raised.value)
 
 
+def test_numbers_of_other_sizes_are_taken_over():
+    import ribs.archives
+
+    fields = {"id": ((), np.int16), "novelty": ((), np.float32)}
+    archive = ribs.archives.GridArchive(
+        solution_dim=6, dims=[2, 2], ranges=[(-1, 1), (-1, 1)], dtype=np.float32, extra_fields=fields
+    )
+    archive.add(np.zeros((1, 6)), [0.0], [[0.5, -0.5]], id=[7], novelty=[1.5])
+    policies = policies_from_ribs(archive, SquareTask())
+    assert policies.id.tolist() == [7]
+    assert policies.novelty.tolist() == [1.5]
+    assert policies.genome.dtype == np.float64
+
+
+def test_measures_that_are_no_numbers_are_refused():
+    import ribs.archives
+
+    archive = ribs.archives.CategoricalArchive(solution_dim=6, categories=[["left", "right"], ["up", "down"]])
+    archive.add_single(np.zeros(6), 0.0, ["left", "up"])
+    with pytest.raises(stax.InvalidInputError, match="measures of the archive must be numbers"):
+        policies_from_ribs(archive, SquareTask())
+
+
 def _negative():
     import ribs.archives
 

@@ -21,19 +21,17 @@ def checked_policy(task: Task | Sequence[int], genome: ArrayLike) -> tuple[tuple
         task: a task whose policies are networks, or the sizes of the layers, inputs first.
         genome: the policy's.
     """
-    if isinstance(task, Task):
-        if task.policy_sizes is None:
-            raise InvalidInputError(
-                f"Policies of task {task.name!r} are not known to be networks: the task has no policy_sizes. Give the sizes of the"
-                " layers instead, if they are."
-            )
-        sizes = tuple(task.policy_sizes)
-    else:
-        sizes = tuple(task) if isinstance(task, Sequence) and not isinstance(task, str) else ()
-        if len(sizes) < 2 or any(not isinstance(size, Integral) or size < 1 for size in sizes):
-            raise InvalidInputError(
-                f"A policy's network must be given as a task or as at least two whole numbers, inputs first, not {task!r}."
-            )
+    given = task.policy_sizes if isinstance(task, Task) else task
+    if isinstance(task, Task) and given is None:
+        raise InvalidInputError(
+            f"Policies of task {task.name!r} are not known to be networks: the task has no policy_sizes. Give the sizes of the"
+            " layers instead, if they are."
+        )
+    sizes = tuple(given) if isinstance(given, Sequence) and not isinstance(given, str) else ()
+    if len(sizes) < 2 or any(not isinstance(size, Integral) or size < 1 for size in sizes):
+        raise InvalidInputError(
+            f"A policy's network must be given as a task or as at least two whole numbers, inputs first, not {given!r}."
+        )
     array = np.asarray(genome)
     if array.ndim != 1:
         raise InvalidInputError(

@@ -136,13 +136,9 @@ def policies_from_ribs(
         raise InvalidInputError(
             f"Solutions of the archive have the size {archive.solution_dim}; genomes of task {task.name!r} have {task.genome_size} numbers."
         )
-    data = {name: np.asarray(values) for name, values in archive.data().items()}
-    columns: dict[str, NDArray[Any]] = {
-        "genome": data["solution"].astype(np.float64),
-        "reward": data["objective"].astype(np.float64),
-        **{name: data[name] for name in _FIELDS if name in data},
-        measures: data["measures"].astype(np.float64),
-    }
+    names = {"genome": "solution", "reward": "objective", **{name: name for name in _FIELDS}, measures: "measures"}
+    data = archive.data()
+    columns = {name: _as_numbers(field, np.asarray(data[field])) for name, field in names.items() if field in data}
     if evaluate and len(archive):
         rollouts = task.evaluate(check_genomes(columns["genome"], task.genome_size))
         columns |= {name: np.asarray(getattr(rollouts, name)) for name in ("reward", "reward_area", "steps", "snapshots")}
@@ -152,6 +148,14 @@ def policies_from_ribs(
 
 def _ribs() -> Any:
     return import_extra("ribs.archives", "ribs", "An archive of pyribs")
+
+
+def _as_numbers(field: str, values: NDArray[Any]) -> NDArray[Any]:
+    """In the types that policies have."""
+    if values.dtype.kind not in "iuf":
+        raise InvalidInputError(f"{field} of the archive must be numbers, not of type {values.dtype}.")
+    whole = values.dtype.kind in "iu" and field not in ("solution", "objective", "measures")
+    return values.astype(np.int64 if whole else np.float64)
 
 
 def _values(policies: PolicySet, measures: str) -> NDArray[np.float64]:
