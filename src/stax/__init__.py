@@ -17,6 +17,7 @@ from stax.tasks.task import check_genomes
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from stax.representation.autoencoder import Autoencoder
     from stax.runs.callbacks import Callback
     from stax.runs.result import Result, load
     from stax.runs.run import RunInterrupted, resume, run
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from stax.tasks.contract import check_task
 
 __all__ = [
+    "Autoencoder",
     "Callback",
     "ExternalTask",
     "FunctionTask",
@@ -46,6 +48,7 @@ __all__ = [
 ]
 
 _LATER = {
+    "Autoencoder": "stax.representation.autoencoder",
     "Callback": "stax.runs.callbacks",
     "Result": "stax.runs",
     "RunInterrupted": "stax.runs",

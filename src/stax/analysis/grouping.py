@@ -12,6 +12,7 @@ from typing import Any
 
 from stax.analysis.recorded import RecordedRun
 from stax.errors import InvalidInputError
+from stax.representation.choice import chosen
 from stax.runs.campaign import TABLE
 from stax.runs.config import RunConfig
 from stax.runs.files import read_text
@@ -208,13 +209,15 @@ def _grouped(runs: Sequence[RecordedRun], *, named: bool) -> tuple[str, list[str
 
 
 def _resolved(run: RecordedRun, parameters: Any) -> Values:
-    """All parameters, with what stands for none."""
+    """All parameters, with what stands for none and for auto."""
     values = asdict(parameters)
     standing_for_none = {
         "descriptor_samples": run.task.observation_samples,
         "genome_bounds": run.task.genome_bounds,
         "emitters": find_method(run.config.algo).emitters,
     }
+    if values["descriptor"] == "learned":
+        values["autoencoder"] = chosen(values["autoencoder"], run.task.observation_shape)
     return {name: standing_for_none.get(name) if value is None else value for name, value in values.items()}
 
 

@@ -246,7 +246,13 @@ def descriptor_similarity(policies: PolicySet) -> Similarity:
 
 
 def random_similarity(
-    outcome: Outcome, task: Task, policies: PolicySet, *, seed: int | None = None, device: str = "cpu"
+    outcome: Outcome,
+    task: Task,
+    policies: PolicySet,
+    *,
+    seed: int | None = None,
+    device: str = "cpu",
+    autoencoder: Any = None,
 ) -> Similarity:
     """Of descriptors by an autoencoder like the run's that has never been trained, and the ground truth.
 
@@ -256,16 +262,23 @@ def random_similarity(
         policies: those to describe, see `final_policies`.
         seed: of the autoencoder's weights; one that is not the run's if None.
         device: where the autoencoder is.
+        autoencoder: the run's, if it is a user's own; one given with its weights has these, as they were before the run.
     """
-    space = random_space(outcome, task, seed=seed, device=device)
+    space = random_space(outcome, task, seed=seed, device=device, autoencoder=autoencoder)
     return _similarity(space.describe(policies.rollouts()), policies.ground_truth)
 
 
-def random_space(outcome: Outcome, task: Task, *, seed: int | None = None, device: str = "cpu") -> DescriptorSpace:
+def random_space(
+    outcome: Outcome, task: Task, *, seed: int | None = None, device: str = "cpu", autoencoder: Any = None
+) -> DescriptorSpace:
     """A learned space like the run's, with other random weights, before any training."""
     config = outcome.config
+    if autoencoder is None and "autoencoder" in {**config.code, **config.objects}:
+        # Its name alone is not imported: a stranger's configuration could name anything.
+        raise InvalidInputError(f"The autoencoder {config.parameters.autoencoder!r} is somebody's own; give it as autoencoder.")
     parameters = replace(config.parameters, descriptor="learned")
-    return make_space(task, find_method(config.algo), parameters, config.seed + _OTHER_SEED if seed is None else seed, device)
+    other = config.seed + _OTHER_SEED if seed is None else seed
+    return make_space(task, find_method(config.algo), parameters, other, device, autoencoder)
 
 
 def _similarity(descriptor: NDArray[np.float64], ground_truth: NDArray[np.float64]) -> Similarity:

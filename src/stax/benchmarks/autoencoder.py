@@ -2,7 +2,7 @@
 
 Both are measured by turns in one process on the same pictures, because the speed of a machine changes from one minute to the
 next: only the ratios are comparable between runs. How fast pictures are encoded depends on how much of them moves, so this is
-measured on all three tasks, and everything else on HardMaze.
+measured on all three tasks, and everything else on HardMaze. Vectors are of 20 numbers, and random.
 """
 
 from __future__ import annotations
@@ -13,16 +13,17 @@ from functools import partial
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from torch import Tensor, nn
 
 from stax.representation.learned import LearnedSpace
 from stax.representation.training import train_epoch
 from stax.tasks import make_task
-from stax.tasks.task import Task
+from stax.tasks.task import RewardArea, Rollouts, Task
 
 _TASKS = ("hard-maze", "redundant-arm", "curling")
 _PICTURES = 1280
+_VECTORS, _VECTOR_SIZE = 25_600, 20
 _BATCH = 128
 
 
@@ -68,7 +69,7 @@ def measure_autoencoder(share: float = 1.0) -> dict[str, float]:
 
     def train() -> None:
         rows = torch.from_numpy(shuffles.permutation(count))
-        train_epoch(space.autoencoder, space.optimizer, observations, rows, _BATCH)
+        train_epoch(space.autoencoder, space.optimizer, observations, rows, _BATCH, shuffles)
 
     def train_plainly() -> None:
         inputs = _plain_inputs(pictures)
@@ -98,7 +99,52 @@ def measure_autoencoder(share: float = 1.0) -> dict[str, float]:
     for name in _TASKS:
         what = f"encoding_{name.replace('-', '_')}"
         rates |= _rates(what, count, rounds, ours=partial(encode, name), plain=partial(encode_plainly, name))
-    return rates | _rates("surprise", count, rounds, ours=lambda: space.codes_and_errors(observations), plain=surprise_plainly)
+    rates |= _rates("surprise", count, rounds, ours=lambda: space.codes_and_errors(observations), plain=surprise_plainly)
+    return rates | _measure_vectors(share, rounds)
+
+
+class _Vectors(Task):
+    """Only its shape is needed: the vectors are random."""
+
+    name = "vectors"
+    genome_size = 1
+    observation_shape = (_VECTOR_SIZE,)
+    observation_dtype = "float32"
+    reward_areas = (RewardArea("none"),)
+
+    def evaluate(self, genomes: ArrayLike) -> Rollouts:
+        raise NotImplementedError
+
+
+def _measure_vectors(share: float, rounds: int) -> dict[str, float]:
+    """Vectors a second of training and encoding by the dense autoencoder: ours, a plain loop's, and the ratio."""
+    count = max(_BATCH, int(_VECTORS * share) // _BATCH * _BATCH)
+    vectors = torch.from_numpy(np.random.default_rng(0).standard_normal((count, _VECTOR_SIZE), np.float32))
+    space = LearnedSpace(task=_Vectors(), samples=5, seed=np.random.SeedSequence(0), device="cpu")
+    encoder = nn.Sequential(nn.Linear(_VECTOR_SIZE, 64), nn.SELU(), nn.Linear(64, 32), nn.SELU(), nn.Linear(32, 10), nn.SELU())
+    decoder = nn.Sequential(nn.Linear(10, 32), nn.SELU(), nn.Linear(32, 64), nn.SELU(), nn.Linear(64, _VECTOR_SIZE))
+    optimizer = torch.optim.Adam([*encoder.parameters(), *decoder.parameters()], lr=1e-3)
+    shuffles = np.random.default_rng(0)
+
+    def train() -> None:
+        rows = torch.from_numpy(shuffles.permutation(count))
+        train_epoch(space.autoencoder, space.optimizer, vectors, rows, _BATCH, shuffles)
+
+    def train_plainly() -> None:
+        for rows in torch.split(torch.from_numpy(shuffles.permutation(count)), _BATCH):
+            batch = vectors[rows]
+            optimizer.zero_grad()
+            loss = nn.functional.mse_loss(decoder(encoder(batch)), batch)
+            loss.backward()  # type: ignore[no-untyped-call]
+            optimizer.step()
+
+    def encode_plainly() -> None:
+        with torch.no_grad():
+            for batch in torch.split(vectors, _BATCH):
+                encoder(batch).numpy()
+
+    rates = _rates("training_vectors", count, rounds, unit="", ours=train, plain=train_plainly)
+    return rates | _rates("encoding_vectors", count, rounds, unit="", ours=lambda: space.codes(vectors), plain=encode_plainly)
 
 
 def _pictures(task: Task, count: int) -> NDArray[np.uint8]:
@@ -112,7 +158,9 @@ def _plain_inputs(pictures: NDArray[np.uint8]) -> Tensor:
     return torch.tensor(pictures).permute(0, 3, 1, 2).contiguous().float() / 255
 
 
-def _rates(what: str, amount: int, rounds: int, *, ours: Callable[[], object], plain: Callable[[], object]) -> dict[str, float]:
+def _rates(
+    what: str, amount: int, rounds: int, *, unit: str = "_images", ours: Callable[[], object], plain: Callable[[], object]
+) -> dict[str, float]:
     """The best rates of several rounds, by turns so that both see the same disturbances; the first round only warms up."""
     best = {"ours": 0.0, "plain": 0.0}
     for number in range(rounds + 1):
@@ -122,7 +170,7 @@ def _rates(what: str, amount: int, rounds: int, *, ours: Callable[[], object], p
             if number:
                 best[name] = max(best[name], amount / (time.perf_counter() - start))
     return {
-        f"{what}_images_per_second": best["ours"],
-        f"{what}_images_per_second_plain": best["plain"],
+        f"{what}{unit}_per_second": best["ours"],
+        f"{what}{unit}_per_second_plain": best["plain"],
         f"{what}_ratio": best["ours"] / best["plain"],
     }

@@ -124,7 +124,7 @@ def word(value: Any) -> str:
     if value is None or isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, tuple):
-        return ",".join(f"{number:g}" for number in value)
+        return ",".join(word(item) for item in value)
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 

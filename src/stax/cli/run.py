@@ -92,9 +92,12 @@ def _configuration(options: argparse.Namespace) -> RunConfig:
         parameters = {name: value for name, value in parameters.items() if not name.startswith("task.")}
     given |= {name: getattr(options, name) for name in RUN_KEYS if getattr(options, name) is not None}
     config = make_config(given, {**parameters, **settings})
-    if named_by_file and config.names_code and not options.trust:
+    typed = {*settings, *([] if named_by_file else ["task"])}
+    code = {what: name for what, name in config.code.items() if what not in typed}
+    if code and not options.trust:
+        named = " and ".join(f"its {what}, {name!r}" for what, name in code.items())
         raise InvalidInputError(
-            f"{options.config} names code as its task, {config.task!r}. If you trust it, say so with --trust, or name the task yourself."
+            f"{options.config} names code as {named}. If you trust it, say so with --trust, or name the {' and the '.join(code)} yourself."
         )
     return config
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import inspect
+import sys
 from collections.abc import Sequence
+from typing import Any
 
 from stax.errors import InvalidInputError
 
 AUTOENCODERS = ("auto", "convolutional", "dense", "variational")
-"""Those that are built in. Besides there are `module:name`, a user's own, and `GIVEN`."""
-GIVEN = "given"
-"""The name of an autoencoder that was given to a run as an object."""
+"""Those that are built in. Besides there are `module:name`, a user's own, and those given as objects."""
+_GIVEN = "given:"
+"""How the name of one begins that was given as an object, and cannot be found by its name."""
 _VECTORS, _PICTURES = 1, 3
 """How many sides an observation has."""
 _SIDES = {"convolutional": (_PICTURES,), "dense": (_VECTORS,), "variational": (_VECTORS, _PICTURES)}
@@ -17,9 +20,29 @@ _TAKES = {_VECTORS: "vectors (d,)", _PICTURES: "pictures (height, width, channel
 
 
 def names_code(autoencoder: str) -> bool:
-    """Whether this is the name of a user's own autoencoder, `module:name`."""
+    """Whether this is the name of a user's own autoencoder that would have to be imported, `module:name`."""
+    if autoencoder.startswith(_GIVEN):
+        return False
     module, colon, name = autoencoder.partition(":")
     return bool(colon and name) and all(part.isidentifier() for part in (*module.split("."), *name.split(".")))
+
+
+def names_object(autoencoder: str) -> bool:
+    """Whether this is the name of an autoencoder that was given as an object."""
+    return autoencoder.startswith(_GIVEN) and autoencoder.removeprefix(_GIVEN).isidentifier()
+
+
+def name_of(autoencoder: Any) -> str:
+    """What an autoencoder given as an object is called: `module:name` of a function or a class that can be found by it."""
+    if isinstance(autoencoder, (tuple, list)):
+        return f"{_GIVEN}pair"
+    if not (inspect.isclass(autoencoder) or inspect.isfunction(autoencoder)):
+        return f"{_GIVEN}{type(autoencoder).__name__}"
+    module, name = autoencoder.__module__, autoencoder.__qualname__
+    if module != "__main__" and getattr(sys.modules.get(module), name, None) is autoencoder:
+        return f"{module}:{name}"
+    plain = autoencoder.__name__
+    return f"{_GIVEN}{plain}" if plain.isidentifier() else f"{_GIVEN}function"
 
 
 def chosen(autoencoder: str, observation_shape: Sequence[int]) -> str:
@@ -36,7 +59,7 @@ def chosen(autoencoder: str, observation_shape: Sequence[int]) -> str:
                 f" {tuple(observation_shape)}."
             )
         return automatic[sides]
-    if autoencoder not in _SIDES and autoencoder != GIVEN and not names_code(autoencoder):
+    if autoencoder not in _SIDES and not (names_object(autoencoder) or names_code(autoencoder)):
         known = ", ".join(repr(name) for name in AUTOENCODERS)
         raise InvalidInputError(f"There is no autoencoder {autoencoder!r}; there are {known}, and your own as 'module:name'.")
     if autoencoder in _SIDES and sides not in _SIDES[autoencoder]:

@@ -14,6 +14,7 @@ from torch import Tensor
 from stax.errors import InvalidInputError, check_choice, check_whole
 from stax.representation import tiles
 from stax.representation.autoencoder import Autoencoder, ConvolutionalAutoencoder
+from stax.representation.choice import names_code
 from stax.representation.making import make_autoencoder
 from stax.representation.sharing import Arrays, in_shares
 from stax.representation.space import Descriptors, DescriptorSpace, Surprises, used_samples
@@ -33,20 +34,23 @@ class LearnedSpace(DescriptorSpace):
     """Codes of the used observations of a rollout, one after the other; surprise is their reconstruction error.
 
     All randomness comes from `seed`. The same seed and the same calls give the same bits on the same machine, on a CPU for any
-    number of torch threads; a row's descriptor does not depend on the other rows it is computed with.
+    number of torch threads. A row's descriptor does not depend on the other rows it is computed with, up to the last bit of
+    networks whose layers have odd sizes.
 
     Args:
         task: whose rollouts are described; it draws the observations.
         samples: how many of a rollout's observations make the descriptor, the last always among them.
         code_size: numbers of one observation's code.
         autoencoder: its name, or a user's own: see `stax.representation.making`.
-        hidden_sizes, kl_weight: see `DenseAutoencoder` and `VariationalConvolutionalAutoencoder`.
+        hidden_sizes: see `DenseAutoencoder`.
+        kl_weight: see `VariationalConvolutionalAutoencoder`.
         learning_rate: of Adam.
         batch_size: observations in a training step.
         max_epochs: most epochs of a training episode.
         max_images_per_episode: most observations of a training episode, both in its set and trained on in all its epochs
             together, except that one epoch is always done; None for no limit.
-        center_observations, scale_observations: see `ConvolutionalAutoencoder`; vectors are always standardised.
+        center_observations: see `ConvolutionalAutoencoder`; vectors are always standardised.
+        scale_observations: see `ConvolutionalAutoencoder`.
         validation_share: part of a training set that is held out.
         patience: an episode ends when the validation error has risen so many epochs in a row.
         keep: the weights to keep, those of the epoch with the lowest validation error or those of the last.
@@ -65,7 +69,7 @@ class LearnedSpace(DescriptorSpace):
         code_size: int = 10,
         autoencoder: Any = "auto",
         hidden_sizes: Sequence[int] = (64, 32),
-        kl_weight: float = 1.0,
+        kl_weight: float = 0.01,
         learning_rate: float = 1e-3,
         batch_size: int = 128,
         max_epochs: int = 100,
@@ -125,6 +129,12 @@ class LearnedSpace(DescriptorSpace):
         weights = [weight for weight in self.autoencoder.parameters() if weight.requires_grad]
         self.optimizer = torch.optim.Adam(weights, lr=self._learning_rate, fused=self.device.type in ("cpu", "cuda"))
 
+    @property
+    def own_autoencoder(self) -> Any:
+        """What was given as the autoencoder, if it is a user's own: an object, or `module:name`; otherwise None."""
+        given = self._options["autoencoder"]
+        return given if not isinstance(given, str) or names_code(given) else None
+
     def describe(self, rollouts: Rollouts) -> Descriptors:
         codes = [self.codes(observations) for observations in self._drawn(rollouts)]
         return np.concatenate([np.empty((0, self.autoencoder.code_size)), *codes]).reshape(len(rollouts), self.size)
@@ -163,7 +173,7 @@ class LearnedSpace(DescriptorSpace):
     def _infer(self, work: Callable[[Tensor], Arrays], observations: Tensor) -> Arrays:
         self.autoencoder.eval()
         if self.device.type == "cpu":
-            results = in_shares(work, observations, least_rows=self.autoencoder.rows_at_once // 2)
+            results = in_shares(work, observations, block=self.autoencoder.rows_at_once)
         else:
             with torch.inference_mode():
                 results = work(observations)

@@ -7,7 +7,7 @@ from typing import Any
 
 from stax.errors import InvalidInputError
 from stax.representation.autoencoder import Autoencoder, ConvolutionalAutoencoder, DenseAutoencoder
-from stax.representation.choice import GIVEN, chosen, names_code
+from stax.representation.choice import chosen, names_code, names_object
 from stax.representation.own import import_own, make_own
 from stax.representation.variational import VariationalConvolutionalAutoencoder, VariationalDenseAutoencoder
 
@@ -18,7 +18,7 @@ def make_autoencoder(
     *,
     autoencoder: Any = "auto",
     hidden_sizes: Sequence[int] = (64, 32),
-    kl_weight: float = 1.0,
+    kl_weight: float = 0.01,
     center_observations: bool = False,
     scale_observations: bool = False,
 ) -> Autoencoder:
@@ -45,9 +45,9 @@ def make_autoencoder(
         return VariationalConvolutionalAutoencoder(observation_shape, code_size, kl_weight=kl_weight, **pictures)
     if name == "dense":
         return DenseAutoencoder(observation_shape, code_size, **vectors)
-    if name == GIVEN:
+    if names_object(name):
         raise InvalidInputError(
-            "The autoencoder of this run was given as an object, and its name cannot bring it back; give it again in Python, as"
+            f"The autoencoder {name!r} was given as an object, which its name cannot bring back; give it again in Python, as"
             " autoencoder=..."
         )
     return ConvolutionalAutoencoder(observation_shape, code_size, **pictures)

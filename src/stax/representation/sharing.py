@@ -62,11 +62,11 @@ def own_cores() -> Iterator[Cores]:
         torch.set_num_threads(threads)
 
 
-def in_shares(work: Callable[[Tensor], Arrays], rows: Tensor, *, least_rows: int) -> Arrays:
-    """What `work`, which must treat every row alone, gives for all rows without their gradients.
+def in_shares(work: Callable[[Tensor], Arrays], rows: Tensor, *, block: int) -> Arrays:
+    """What `work` gives for all rows without their gradients, if it is done for so many rows at a time, each alone or almost.
 
-    Args:
-        least_rows: fewer are not worth a thread of their own.
+    Shares are of whole blocks: the last bit that a matrix product gives for a row depends, for some sizes of layers, on the row's
+    place in its block, and must not depend on the number of threads.
     """
 
     def infer(part: Tensor) -> Arrays:
@@ -74,6 +74,7 @@ def in_shares(work: Callable[[Tensor], Arrays], rows: Tensor, *, least_rows: int
             return work(part)
 
     with own_cores() as cores:
-        shares = max(min(cores.count, len(rows) // least_rows), 1)
-        parts = cores.map(infer, rows.tensor_split(shares))
+        blocks = -(-len(rows) // block)
+        firsts = [block * (blocks * share // cores.count) for share in range(1, cores.count)]
+        parts = cores.map(infer, [part for part in rows.tensor_split(firsts) if len(part)] or [rows])
     return tuple(np.concatenate(columns) for columns in zip(*parts, strict=True))

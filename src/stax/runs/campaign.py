@@ -383,8 +383,8 @@ def fitted_runs(runs: Sequence[CampaignRun]) -> list[CampaignRun]:
         method, parameters = fit(
             config.algo, task, budget=config.budget, preset=config.preset, parameters=vars(config.parameters)
         )
-        if parameters.descriptor != "learned":
-            # It costs nothing, and says if the task does not have what it compares.
+        if parameters.descriptor != "learned" or "autoencoder" in {**config.code, **config.objects}:
+            # It says if the task does not have what is compared, or the autoencoder does not fit; built-in ones need no check.
             make_space(task, method, parameters, config.seed, config.device)
         fitted.append(replace(run, config=replace(config, parameters=parameters)))
     return fitted

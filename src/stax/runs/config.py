@@ -30,6 +30,7 @@ import tomli_w
 
 from stax.compiling import available_threads
 from stax.errors import InvalidInputError, check_choice, check_whole
+from stax.representation.choice import names_code, names_object
 from stax.runs.files import read_text
 from stax.search.methods import find_method
 from stax.search.parameters import Allowed, Parameters, allowed, make_parameters, no_such
@@ -110,9 +111,30 @@ class RunConfig:
     """Whether the task was given as an object that cannot be made again from its name and options."""
 
     @property
-    def names_code(self) -> bool:
+    def task_is_code(self) -> bool:
         """Whether the task is code of a user's own; an environment's id may name a module, too."""
         return self.task not in BUILT_IN and ":" in self.task.removeprefix("gym:")
+
+    @property
+    def code(self) -> dict[str, str]:
+        """What of the run is code of a user's own that has to be imported: `module:name`, by what it is."""
+        code = {"task": self.task} if self.task_is_code else {}
+        if self.learns and names_code(self.parameters.autoencoder):
+            code["autoencoder"] = self.parameters.autoencoder
+        return code
+
+    @property
+    def objects(self) -> dict[str, str]:
+        """What of the run was given as an object that cannot be made again: its name, by what it is."""
+        objects = {"task": self.task} if self.task_given else {}
+        if self.learns and names_object(self.parameters.autoencoder):
+            objects["autoencoder"] = self.parameters.autoencoder
+        return objects
+
+    @property
+    def learns(self) -> bool:
+        """Whether it has an autoencoder."""
+        return self.parameters.descriptor == "learned"
 
     def differences(self, other: RunConfig) -> list[str]:
         """Names of what would make this run another than that one."""

@@ -53,9 +53,10 @@ def is_leftover(path: Path) -> bool:
 
 def how_to_resume(path: Path, config: RunConfig) -> str:
     """What to type to go on with a run."""
-    if config.task_given:
-        return f"stax.resume({str(path)!r}, task=...)"
-    return f"stax resume {quote(str(path))}{' --trust' if config.names_code else ''}"
+    if config.objects:
+        again = "".join(f", {what}=..." for what in config.objects)
+        return f"stax.resume({str(path)!r}{again})"
+    return f"stax resume {quote(str(path))}{' --trust' if config.code else ''}"
 
 
 class RunFolder:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from stax.errors import InvalidInputError, check_whole, printable
 from stax.representation.space import DescriptorSpace
 from stax.runs.config import RunConfig
+from stax.runs.described_space import DescribedSpace
 from stax.runs.described_task import DescribedTask
 from stax.runs.files import NONSENSE
 from stax.runs.folder import RunFolder
@@ -200,22 +201,24 @@ def summarise(
     }
 
 
-def load(path: str | Path, *, task: Task | None = None, trust: bool = False) -> Result:
+def load(path: str | Path, *, task: Task | None = None, autoencoder: Any = None, trust: bool = False) -> Result:
     """The result of a run from its folder, which must be finished or interrupted.
 
     Args:
         path: the run's folder.
         task: the run's task, if it was given as an object.
-        trust: whether a task that is code of the run's maker (`module:Class`) may be imported. Otherwise the result's task can
-            be looked at, but evaluates nothing.
+        autoencoder: the run's autoencoder, if it was given as an object. Without it the result's space describes nothing.
+        trust: whether a task or an autoencoder that is code of the run's maker (`module:Class`) may be imported. Otherwise the
+            result's task can be looked at, but evaluates nothing, and its space describes nothing.
     """
     folder = RunFolder.existing(path)
     config, description = folder.read_config()
     summary = folder.summary()
     if summary.get("status") not in ("finished", "interrupted"):
         raise InvalidInputError(f"{_not_loadable(folder, summary)}; only a run that is finished or interrupted can be loaded.")
+    check_objects(config, {"task": task, "autoencoder": autoencoder}, path)
     made = task or remade_task(config, trust=trust) or DescribedTask(description)
-    space = make_space(made, find_method(config.algo), config.parameters, config.seed, "cpu")
+    space = _space(config, made, autoencoder, trust=trust)
     evaluations = summary.get("evaluations")
     if not isinstance(evaluations, int) or not 0 < evaluations <= config.budget:
         raise InvalidInputError(f"The summary in {str(path)!r} is damaged: its evaluations are {evaluations!r}.")
@@ -232,7 +235,7 @@ def load(path: str | Path, *, task: Task | None = None, trust: bool = False) -> 
     novelty, reward = (
         read_archive(folder, name, made, descriptor_size=space.size, evaluations=evaluations) for name in ARCHIVES
     )
-    if space.learned:
+    if space.learned and not isinstance(space, DescribedSpace):
         space.restore_weights(*read_autoencoder(folder.file("autoencoder.safetensors")))
     metrics, emitters = load_metrics(folder), read_emitters(folder)
     try:
@@ -270,6 +273,28 @@ def _not_loadable(folder: RunFolder, summary: Mapping[str, Any]) -> str:
 
 def remade_task(config: RunConfig, *, trust: bool) -> Task | None:
     """The run's task made again; None if that would run code of the run's maker, or cannot be done."""
-    if config.task_given or (config.names_code and not trust):
+    if config.task_given or (config.task_is_code and not trust):
         return None
     return make_task(config.task, **config.task_options)
+
+
+def check_objects(config: RunConfig, given: Mapping[str, object], path: str | Path) -> None:
+    """Refuses an autoencoder for a run that had another of the built-in ones; a task may be another object of the same kind."""
+    named = {**config.code, **config.objects}
+    if given.get("autoencoder") is not None and "autoencoder" not in named:
+        had = f"was {config.parameters.autoencoder!r}" if config.learns else "there is none"
+        raise InvalidInputError(f"An autoencoder was given for the run in {str(path)!r}, but its own {had}.")
+
+
+def _space(config: RunConfig, task: Task, autoencoder: Any, *, trust: bool) -> DescriptorSpace:
+    """The run's descriptor space before any training, or what is known of it."""
+    if autoencoder is None and "autoencoder" in config.objects:
+        return DescribedSpace(config, task, "was given as an object: load or resume the run in Python, with autoencoder=...")
+    if autoencoder is None and "autoencoder" in config.code and not trust:
+        return DescribedSpace(
+            config,
+            task,
+            "is code of a run folder's maker, which is only run when you say so: load or resume the run with trust=True (--trust on"
+            " the command line).",
+        )
+    return make_space(task, find_method(config.algo), config.parameters, config.seed, "cpu", autoencoder)

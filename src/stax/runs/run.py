@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -19,9 +19,9 @@ from stax.runs.config import DEFAULT_BUDGET, RunConfig, RunSettings, fits_toml, 
 from stax.runs.cores import sharing_cores
 from stax.runs.files import NONSENSE
 from stax.runs.folder import RunFolder, how_to_resume, is_leftover
-from stax.runs.result import Result, load, remade_task, summarise
+from stax.runs.result import Result, check_objects, load, remade_task, summarise
 from stax.runs.tables import save_metrics
-from stax.search.search import Observer, Search, make_search
+from stax.search.search import Observer, Search, make_search, without_objects
 from stax.search.state import State
 from stax.tasks import made_from, make_task
 from stax.tasks.task import Task
@@ -75,7 +75,7 @@ def run(
         observer: called with the search and an event: "phase", "training", "chunk" or "rest"; callbacks are called at the same events.
         stop: asked at every rest whether to stop; if so, everything is saved and `RunInterrupted` raised.
         parameters: of the search (see `stax algos`) and of the run (see docs/runs.md), by name; a task's own options as
-            `task.<option>` if the task is given by name.
+            `task.<option>` if the task is given by name. An autoencoder may also be an object, see docs/autoencoders.md.
     """
     given = {"algo": algo, "budget": budget, "seed": seed, "preset": preset, "workers": workers, "device": device}
     given |= {"backend": backend, "address": address}
@@ -83,22 +83,24 @@ def run(
     if options and isinstance(task, Task):
         raise InvalidInputError(f"{options[0]} was given beside a task that is made already; give it to make_task.")
     name = task if isinstance(task, str) else _name(task)
+    parameters, autoencoder = without_objects(parameters)
     # Before the task is made, which may take a while: a misspelt name is told at once.
     config = make_config({**given, "task": name}, parameters)
     made = task if isinstance(task, Task) else None
-    return begin(config, made, out=out, callbacks=callbacks, observer=observer, stop=stop)
+    return begin(config, made, autoencoder=autoencoder, out=out, callbacks=callbacks, observer=observer, stop=stop)
 
 
 def begin(
     config: RunConfig,
     task: Task | None = None,
     *,
+    autoencoder: Any = None,
     out: str | Path | None = None,
     callbacks: Sequence[Callback] = (),
     observer: Observer | None = None,
     stop: Callable[[], bool] | None = None,
 ) -> Result:
-    """Does the run that the configuration describes, with this task if it has been made already."""
+    """Does the run that the configuration describes, with this task and this autoencoder if they were given as objects."""
     watching = _Watching(Callbacks(callbacks), observer, stop)
     folder = None if out is None else RunFolder(empty_folder(Path(out)))
     if task is None:
@@ -108,13 +110,14 @@ def begin(
         source = TaskSource(task, name, options)
         again = name is not None and all(fits_toml(value) for value in options.values())
         config = replace(config, task_options=options, task_given=not again)
-    return _Run(config, source, folder, watching).begin()
+    return _Run(config, source, folder, watching, autoencoder).begin()
 
 
 def resume(
     path: str | Path,
     *,
     task: Task | None = None,
+    autoencoder: Any = None,
     trust: bool = False,
     workers: int | None = None,
     device: str | None = None,
@@ -130,33 +133,51 @@ def resume(
     Args:
         path: the run's folder.
         task: the run's task, if it was given as an object.
-        trust: whether a task that is code of the run's maker (`module:Class`) may be imported.
-        workers, device, backend, address: as for `run`; what the run had before if None.
+        autoencoder: the run's autoencoder, if it was given as an object.
+        trust: whether a task or an autoencoder that is code of the run's maker (`module:Class`) may be imported.
+        workers: as for `run`; what the run had before if None.
+        device: as for `run`; what the run had before if None.
+        backend: as for `run`; what the run had before if None.
+        address: as for `run`; what the run had before if None.
         settings: how it is done from here on; as before if None.
-        callbacks, observer, stop: as for `run`. A run that is finished already is only loaded.
+        callbacks: as for `run`. A run that is finished already is only loaded.
+        observer: as for `run`.
+        stop: as for `run`.
     """
     watching = _Watching(Callbacks(callbacks), observer, stop)
     folder = RunFolder.existing(path)
     config, _ = folder.read_config()
     if folder.summary().get("status") == "finished":
         folder.tidy()
-        return load(path, task=task, trust=trust)
+        return load(path, task=task, autoencoder=autoencoder, trust=trust)
+    given = {"task": task, "autoencoder": autoencoder}
+    check_objects(config, given, path)
+    _check_given(config, given, path, trust=trust)
     made = task or remade_task(config, trust=trust)
-    if made is None and config.task_given:
-        raise InvalidInputError(
-            f"The task {config.task!r} of {str(path)!r} was given as an object: go on in Python, with stax.resume({str(path)!r}, task=...)."
-        )
-    if made is None:
-        raise InvalidInputError(
-            f"The run in {str(path)!r} names code as its task, {config.task!r}. If you trust it, say so: --trust, or trust=True in Python."
-        )
+    assert made
     folder.warn_of_versions()
     changed = {"workers": workers, "device": device, "backend": backend, "address": address}
     given = {**{name: getattr(config, name) for name in changed}, **{k: v for k, v in changed.items() if v is not None}}
     checked = make_config({"task": config.task, **given}, {})
     config = replace(config, **{name: getattr(checked, name) for name in changed}, settings=settings or config.settings)
     source = TaskSource(made, None if task else config.task, config.task_options)
-    return _Run(config, source, folder, watching).resume()
+    return _Run(config, source, folder, watching, autoencoder).resume()
+
+
+def _check_given(config: RunConfig, given: Mapping[str, object], path: str | Path, *, trust: bool) -> None:
+    """Refuses to go on without what was given as an object, or with code that is not trusted."""
+    missing = [what for what in config.objects if given.get(what) is None]
+    if missing:
+        again = ", ".join(f"{what}=..." for what in missing)
+        raise InvalidInputError(
+            f"The {missing[0]} {config.objects[missing[0]]!r} of {str(path)!r} was given as an object: go on in Python, with"
+            f" stax.resume({str(path)!r}, {again})."
+        )
+    code = [f"its {what}, {name!r}" for what, name in config.code.items() if given.get(what) is None]
+    if code and not trust:
+        raise InvalidInputError(
+            f"The run in {str(path)!r} names code as {' and '.join(code)}. If you trust it, say so: --trust, or trust=True in Python."
+        )
 
 
 @dataclass(frozen=True)
@@ -171,8 +192,11 @@ class _Watching:
 class _Run:
     """One run while it goes on: the search, whoever evaluates for it, and the folder it is kept in."""
 
-    def __init__(self, config: RunConfig, source: TaskSource, folder: RunFolder | None, watching: _Watching) -> None:
+    def __init__(
+        self, config: RunConfig, source: TaskSource, folder: RunFolder | None, watching: _Watching, autoencoder: Any
+    ) -> None:
         self.config, self.source, self.folder = config, source, folder
+        self._objects = {} if autoencoder is None else {"autoencoder": autoencoder}
         self._observer, self._stop, self._callbacks = watching.observer, watching.stop, watching.callbacks
         self._began = time.perf_counter()
         self._seconds_before = 0.0
@@ -250,7 +274,7 @@ class _Run:
                 preset=config.preset,
                 device=config.device,
                 observer=self._watch,
-                **asdict(config.parameters),
+                **{**asdict(config.parameters), **self._objects},
             )
             # As it was chosen, so that the run goes on there.
             device = str(getattr(search.space, "device", config.device))

@@ -10,7 +10,7 @@ from numbers import Integral, Real
 from typing import Any
 
 from stax.errors import InvalidInputError
-from stax.representation.choice import AUTOENCODERS, GIVEN, names_code
+from stax.representation.choice import AUTOENCODERS, names_code, names_object
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class Allowed:
         if self.kind == "bounds":
             return _bounds(value)
         if self.kind == "autoencoder":
-            known = isinstance(value, str) and (value in (*self.choices, GIVEN) or names_code(value))
+            known = isinstance(value, str) and (value in self.choices or names_code(value) or names_object(value))
             return value if known else None
         if self.kind == "sizes":
             return self._sizes(value)
@@ -160,7 +160,7 @@ class Parameters:
         (64, 32), "layers between a vector and its code; the decoder's mirror them", kind="sizes", most=10_000
     )
     kl_weight: float = _parameter(
-        1.0,
+        0.01,
         "what a nat of divergence costs a variational autoencoder, in squared errors summed over an observation",
         kind="number",
         least=0,

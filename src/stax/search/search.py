@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stax.errors import InvalidInputError, check_whole
-from stax.representation.choice import GIVEN, chosen
+from stax.representation.choice import chosen, name_of
 from stax.representation.space import DescriptorSpace, GroundTruthSpace, NoSpace, StatesSpace
 from stax.search.emitter import Emitter, EmitterRecord
 from stax.search.grid import MOST_DIMENSIONS, Coverage, Elites, Grid
@@ -398,7 +398,7 @@ def without_objects(parameters: Mapping[str, Any]) -> tuple[dict[str, Any], Any]
     autoencoder = parameters.get("autoencoder")
     if autoencoder is None or isinstance(autoencoder, str):
         return dict(parameters), None
-    return {**parameters, "autoencoder": GIVEN}, autoencoder
+    return {**parameters, "autoencoder": name_of(autoencoder)}, autoencoder
 
 
 def fit(

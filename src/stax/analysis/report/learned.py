@@ -177,5 +177,6 @@ def _errors(result: Result) -> Figure | Missing:
 def _nearness(result: Result) -> Nearness:
     policies = final_policies(result, MOST_COMPARED)
     trained = descriptor_similarity(policies).similarity
-    random = random_similarity(result, result.task, policies).similarity
+    own = cast(LearnedSpace, result.space).own_autoencoder
+    random = random_similarity(result, result.task, policies, autoencoder=own).similarity
     return Nearness(trained, random, len(policies))

@@ -104,7 +104,7 @@ def _context(result: Result, folder: RunFolder) -> tuple[dict[str, Any], tuple[s
     emitters = emitter_histories(result)
     films = best_films(result, why_described)
     settings = facts.settings(config, result.task)
-    commands = None if config.task_given else _commands(folder.path, config)
+    commands = None if config.objects else _commands(folder.path, config)
     figures = {
         "archives": archives.figure,
         "course": course_figure(result, measured),
@@ -163,7 +163,7 @@ def _why_described(config: RunConfig) -> str:
 
 
 def _commands(folder: Path, config: RunConfig) -> Commands:
-    trust = " --trust" if config.names_code else ""
+    trust = " --trust" if config.code else ""
     return Commands(
         repeat=f"stax run --config {quote(str(folder / 'config.toml'))}{trust}",
         replay=(f"stax replay {quote(str(folder))} ", trust),
