@@ -270,24 +270,25 @@ def _label(algo: str, words: str) -> str:
 
 def in_words(values: Values) -> str:
     """name=value, as `--set` takes them."""
-    return ", ".join(f"{name}={_word(value)}" for name, value in sorted(_entries(values)))
+    return ", ".join(f"{name}={word(value)}" for name, value in sorted(entries(values)))
 
 
-def _entries(values: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+def entries(values: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     """Of a table, its entries."""
     for name, value in values.items():
         if isinstance(value, Mapping):
-            yield from ((f"{name}.{inner}", entry) for inner, entry in _entries(value))
+            yield from ((f"{name}.{inner}", entry) for inner, entry in entries(value))
         else:
             yield name, value
 
 
-def _word(value: Any) -> str:
+def word(value: Any) -> str:
+    """One value, as `--set` takes it."""
     if value is None or isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, tuple):
         nested = any(isinstance(item, (tuple, dict)) for item in value)
-        return f"[{', '.join(_listed(item) for item in value)}]" if nested else ",".join(_word(item) for item in value)
+        return f"[{', '.join(_listed(item) for item in value)}]" if nested else ",".join(word(item) for item in value)
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
@@ -297,4 +298,4 @@ def _listed(value: Any) -> str:
         return f"{{{', '.join(f'{name} = {_listed(inner)}' for name, inner in value.items())}}}"
     if isinstance(value, tuple):
         return f"[{', '.join(_listed(item) for item in value)}]"
-    return f'"{value}"' if isinstance(value, str) else _word(value)
+    return f'"{value}"' if isinstance(value, str) else word(value)

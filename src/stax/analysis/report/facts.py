@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from stax.analysis.grouping import entries, word
 from stax.analysis.measures import HIGHEST_REWARD, SHARES, Measured, budget_by_origin, evaluations_to, has_emitters
 from stax.analysis.picture import AREA_COLORS
 from stax.analysis.report.wording import counted, duration, percent, value_words
@@ -110,7 +111,7 @@ def settings(config: RunConfig, task: Task) -> list[Setting]:
     for name, about in known.items():
         value, otherwise = (filled.get(name) if given[name] is None else given[name] for given in (used, usual))
         found.append(Setting(name, value_words(value), value_words(otherwise), about.about))
-    options = [Setting(f"task.{name}", value_words(value), "", "the task's own") for name, value in config.task_options.items()]
+    options = [Setting(f"task.{name}", word(value), "", "the task's own") for name, value in entries(config.task_options)]
     return options + found
 
 
