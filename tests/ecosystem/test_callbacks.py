@@ -13,8 +13,8 @@ from stax.ecosystem import CsvCallback
 from troubled_tasks import SquareTask
 
 
-def run(out=None, algo="stax", **options):
-    return stax.run(SquareTask(), algo=algo, budget=BUDGET, seed=2, workers=1, out=out, **{**QUICK, **options})
+def run(out=None, algo="stax", seed=2, **options):
+    return stax.run(SquareTask(), algo=algo, budget=BUDGET, seed=seed, workers=1, out=out, **{**QUICK, **options})
 
 
 @pytest.fixture(scope="module")
@@ -197,6 +197,9 @@ def test_csv_files_of_others_are_left_alone(tmp_path):
     count = iter(range(100))
     with pytest.raises(stax.RunInterrupted):
         run(tmp_path / "run", stop=lambda: next(count) == 2)
-    with pytest.raises(stax.InvalidInputError, match="holds no metrics of a run"):
-        stax.resume(tmp_path / "run", task=SquareTask(), callbacks=[CsvCallback(taken)])
-    assert taken.read_text() == "my own data\n1\n"
+    run(seed=3, callbacks=[CsvCallback(tmp_path / "other.csv")])
+    for content in ("my own data\n1\n", "evaluations,mine\n", (tmp_path / "other.csv").read_text()):
+        taken.write_text(content)
+        with pytest.raises(stax.InvalidInputError, match="does not hold the metrics of this run; give another one"):
+            stax.resume(tmp_path / "run", task=SquareTask(), callbacks=[CsvCallback(taken)])
+        assert taken.read_text() == content

@@ -183,9 +183,21 @@ def test_folders_of_other_runs_are_left_alone(tmp_path):
     with pytest.raises(stax.InvalidInputError, match="holds events of another run; give one without"):
         run(tmp_path / "run", callbacks=[TensorBoardCallback(tmp_path / "board")])
     assert {path: path.read_bytes() for path in (tmp_path / "board").iterdir()} == before
+    diary = Diary()
+    with pytest.raises(stax.RunInterrupted):
+        run(tmp_path / "run", callbacks=[diary], stop=lambda: len(diary.rows) >= 3)
+    # Of another seed.
+    stax.run(SquareTask(), algo="ns", budget=100, seed=5, callbacks=[TensorBoardCallback(tmp_path / "other")], **QUICK)
+    (tmp_path / "torch").mkdir()
+    (tmp_path / "torch" / "events.out.tfevents.1700000000.host.1.0").write_bytes(b"not ours")
+    for board in ("other", "torch"):
+        before = {path: path.read_bytes() for path in (tmp_path / board).iterdir()}
+        with pytest.raises(stax.InvalidInputError, match="holds events of another run"):
+            stax.resume(tmp_path / "run", task=SquareTask(), callbacks=[TensorBoardCallback(tmp_path / board)])
+        assert {path: path.read_bytes() for path in (tmp_path / board).iterdir()} == before
     (tmp_path / "file").write_text("x")
     with pytest.raises(stax.InvalidInputError, match="cannot be written to"):
-        run(tmp_path / "run", callbacks=[TensorBoardCallback(tmp_path / "file" / "board")])
+        run(tmp_path / "new", callbacks=[TensorBoardCallback(tmp_path / "file" / "board")])
 
 
 def test_the_command_writes_a_folder_for_each_run_and_survives_a_kill(tmp_path):

@@ -31,15 +31,24 @@ class CsvCallback(Callback):
         self._begin([])
 
     def at_resume(self, search: Search) -> None:
-        if self.path.is_file() and self.path.stat().st_size:
-            with self.path.open(encoding="utf-8", errors="replace") as file:
-                if not file.readline().startswith("evaluations,"):
-                    raise InvalidInputError(f"The file {str(self.path)!r} holds no metrics of a run; give another one.")
+        if self.path.is_file() and self.path.stat().st_size and not self._is_ours(search):
+            raise InvalidInputError(f"The file {str(self.path)!r} does not hold the metrics of this run; give another one.")
         self._begin(search.metrics)
 
     def after_chunk(self, search: Search) -> None:
         with self.path.open("a", encoding="utf-8", newline="") as file:
             self._write(file, search.metrics[-1:], header=len(search.metrics) == 1)
+
+    def _is_ours(self, search: Search) -> bool:
+        """Whether it begins as this run did; how long that took does not count."""
+        with self.path.open(encoding="utf-8", errors="replace", newline="") as file:
+            reader = csv.DictReader(file)
+            columns, first = reader.fieldnames or [], next(reader, None)
+        if not search.metrics:
+            return columns[:1] == ["evaluations"]
+        ours = {name: "" if value is None else str(value) for name, value in search.metrics[0].items()}
+        same = (first is None or first[name] == ours[name] for name in ours if not name.startswith("seconds_"))
+        return columns == list(ours) and all(same)
 
     def _begin(self, rows: list[dict[str, Any]]) -> None:
         try:

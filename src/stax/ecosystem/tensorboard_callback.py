@@ -50,12 +50,17 @@ class TensorBoardCallback(Callback):
 
     def at_start(self, search: Search) -> None:
         if self.folder.is_dir() and self._files():
-            raise InvalidInputError(f"The folder {str(self.folder)!r} holds events of another run; give one without.")
-        self._open()
+            raise self._not_ours()
+        self._open(search)
 
     def at_resume(self, search: Search) -> None:
-        last = self._cut(search.evaluations) if self.folder.is_dir() else 0
-        self._open()
+        last = 0
+        if self.folder.is_dir():
+            # Events of others must not be cut.
+            if any(self._writer(path) != _name(search) for path in self._files()):
+                raise self._not_ours()
+            last = self._cut(search.evaluations)
+        self._open(search)
         # Told to a TensorBoard that is running: what it has of later steps does not count any more.
         start = self._events.SessionLog(status=self._events.SessionLog.START)
         self._write(self._event(search.evaluations + 1, session_log=start))
@@ -98,7 +103,15 @@ class TensorBoardCallback(Callback):
         """The oldest first."""
         return sorted(path for path in self.folder.iterdir() if "tfevents" in path.name)
 
-    def _open(self) -> None:
+    def _not_ours(self) -> InvalidInputError:
+        return InvalidInputError(f"The folder {str(self.folder)!r} holds events of another run; give one without.")
+
+    def _writer(self, path: Path) -> str:
+        """Which run wrote a file, as its first event says."""
+        first = next(self._read(path), None)
+        return "" if first is None else str(first[0].source_metadata.writer)
+
+    def _open(self, search: Search) -> None:
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             names = [path.name for path in self._files()]
@@ -109,7 +122,8 @@ class TensorBoardCallback(Callback):
             raise InvalidInputError(
                 f"The folder {str(self.folder)!r} for TensorBoard cannot be written to: {error.strerror}."
             ) from None
-        self._write(self._event(0, file_version="brain.Event:2"))
+        writer = self._events.SourceMetadata(writer=_name(search))
+        self._write(self._event(0, file_version="brain.Event:2", source_metadata=writer))
         self._flush()
 
     def _event(self, step: int, **content: Any) -> Any:
@@ -161,6 +175,10 @@ class TensorBoardCallback(Callback):
                     return
                 file.read(_FOOTER.size)
                 yield event, end
+
+
+def _name(search: Search) -> str:
+    return f"stax-qd: {search.method.name} on {search.task.name}, budget {search.budget}, seed {search.seed}"
 
 
 def _tag(name: str, search: Search) -> str:
