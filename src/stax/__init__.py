@@ -19,14 +19,16 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from stax.representation.autoencoder import Autoencoder
     from stax.runs.callbacks import Callback
+    from stax.runs.kept_search import restore_search, save_search
     from stax.runs.result import Result, load
     from stax.runs.run import RunInterrupted, resume, run
-    from stax.search import PolicySet, Search, make_search
+    from stax.search import EmitterKind, PolicySet, Scheduler, Search, make_search
     from stax.tasks.contract import check_task
 
 __all__ = [
     "Autoencoder",
     "Callback",
+    "EmitterKind",
     "ExternalTask",
     "FunctionTask",
     "InvalidInputError",
@@ -35,6 +37,7 @@ __all__ = [
     "RewardArea",
     "Rollouts",
     "RunInterrupted",
+    "Scheduler",
     "Search",
     "Task",
     "__version__",
@@ -43,8 +46,10 @@ __all__ = [
     "load",
     "make_search",
     "make_task",
+    "restore_search",
     "resume",
     "run",
+    "save_search",
 ]
 
 _LATER = {
@@ -54,9 +59,13 @@ _LATER = {
     "RunInterrupted": "stax.runs",
     "check_task": "stax.tasks.contract",
     "load": "stax.runs",
+    "restore_search": "stax.runs.kept_search",
     "resume": "stax.runs",
     "run": "stax.runs",
+    "save_search": "stax.runs.kept_search",
+    "EmitterKind": "stax.search",
     "PolicySet": "stax.search",
+    "Scheduler": "stax.search",
     "Search": "stax.search",
     "make_search": "stax.search",
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -213,7 +214,10 @@ def test_the_observer_hears_of_phases_training_chunks_and_rests():
         "stax", budget=200, chunk_size=24, observer=lambda search, event: events.append((event, search.phase))
     )
     finish(search)
-    assert sum(event == "rest" for event, _ in events) == 1 + sum(event == ("phase", "exploration") for event in events[5:])
+    # Before every chunk but the first
+    assert sum(event == "rest" for event, _ in events) == sum(event == "chunk" for event, _ in events) - 1
+    after = [following for (event, _), following in pairwise(events) if event == "rest"]
+    assert set(after) == {("phase", "exploration"), ("phase", "bootstrap")}
     events = [event for event in events if event[0] != "rest"]
     assert events[:2] == [("phase", "initial population"), ("chunk", "initial population")]
     assert events[2:6] == [("phase", "exploration"), ("phase", "training"), ("training", "training"), ("chunk", "training")]

@@ -48,6 +48,23 @@ EDGES = [
         ["truth", 3],
         "one of 'learned', 'ground-truth', 'states', 'none'",
     ),
+    (
+        "emitter_kinds",
+        [("elitist",), ["cma-es", "novelty"], ("sep-cma-es", "my_kinds:Widening"), ("given:test.<locals>.Mine",)],
+        ["elite", (), "", ("elitist", "elitist"), (3,), 3, None, ("elitist:",), "a:b:c", ":x"],
+        "different ones of 'elitist', 'cma-es', 'sep-cma-es', 'novelty', or module:Class of your own",
+    ),
+    ("emitter_choice", ["bandit", "uniform", "round-robin"], ["ucb", None, 1], "one of 'bandit', 'uniform', 'round-robin'"),
+    ("cma_population", ["emitter", "genome"], ["own", 12, None], "one of 'emitter', 'genome'"),
+    (
+        "scheduler",
+        ["alternating", "fixed-ratio", "adaptive", "my_schedulers:Mine"],
+        ["by-turns", "", 1, None, ("adaptive",), "adaptive,fixed-ratio"],
+        "one of 'alternating', 'fixed-ratio', 'adaptive', or module:Class of your own",
+    ),
+    ("exploration_share", [0, 0.3, 1], [-0.1, 1.1, "half", None, True], "a number of at least 0 and at most 1"),
+    ("bandit_window", [2, 500], [1, 2.5, None], "a whole number of at least 2"),
+    ("bandit_exploration", [0, 3.5], [-1, float("nan"), None], "a number of at least 0"),
     ("kept_weights", ["best", "last"], ["first", None], "one of 'best', 'last'"),
     ("emitters", [True, False, None], [1, 0, "true"], "true or false, or none (as the method does)"),
     ("center_observations", [True, False], [1, 0, "true", None], "true or false"),
@@ -82,6 +99,7 @@ def test_the_values_of_the_paper():
     assert (paper.archive_selection, paper.kept_weights, paper.descriptor) == ("uniform", "best", "learned")
     assert (paper.max_images_per_episode, paper.center_observations, paper.scale_observations) == (None, False, False)
     assert paper.emitter_sigma == "distance"
+    assert (paper.emitter_kinds, paper.scheduler) == (("elitist",), "alternating")
     assert make_parameters("paper", {}, {}) == paper
 
 
@@ -181,6 +199,11 @@ def test_methods_are_those_of_the_paper():
     assert choices("random") == ((), False, False, "continued", {"descriptor": "none"})
     assert METHODS["random"].random
     assert len(METHODS) == 12
+
+
+def test_several_kinds_are_given_with_commas_or_as_a_list():
+    for given in ("elitist,cma-es", " elitist , cma-es", ["elitist", "cma-es"]):
+        assert make_parameters("paper", {}, {"emitter_kinds": given}).emitter_kinds == ("elitist", "cma-es")
 
 
 def test_genomes_keep_to_bounds_other_than_the_task_s():

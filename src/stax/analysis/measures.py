@@ -353,7 +353,9 @@ class EmitterOutcome:
     """The ancestor's."""
     best_reward: float
     ended_by: str
-    """Why it stopped: no improvement, stagnation, evaluations failed; or "still running" at the end of the run."""
+    """Why it stopped: no improvement, stagnation, evaluations failed, a reason of its kind's own; or "still running" at the end of the run."""
+    kind: str = "elitist"
+    """What sort of emitter it was."""
 
 
 def emitter_outcomes(records: Sequence[EmitterRecord], areas: Sequence[RewardArea]) -> list[EmitterOutcome]:
@@ -370,6 +372,7 @@ def emitter_outcomes(records: Sequence[EmitterRecord], areas: Sequence[RewardAre
             first_reward=record.first_reward,
             best_reward=record.best_reward,
             ended_by=record.ended_by or "still running",
+            kind=record.kind,
         )
         for record in sorted(records, key=lambda record: record.id)
     ]

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 
 from stax.cli.progress import duration
-from stax.cli.summary import policies, table, time_shares, written_files
+from stax.cli.summary import emitters_in_words, policies, table, time_shares, written_files
 from stax.errors import InvalidInputError
 from stax.runs.config import RunConfig
 from stax.runs.described_task import DescribedTask
 from stax.runs.files import NONSENSE
 from stax.runs.folder import RunFolder, how_to_resume
-from stax.runs.tables import load_metrics
+from stax.runs.tables import load_metrics, read_emitters
 from stax.search.methods import find_method
 
 _WIDTH, _HEIGHT = 60, 8
@@ -50,7 +50,7 @@ def _lines(
     folder: RunFolder, config: RunConfig, task: DescribedTask, summary: dict[str, Any], metrics: list[dict[str, Any]]
 ) -> Iterator[str]:
     yield f"{config.algo} on {task.name}, seed {config.seed}, preset {config.preset}, {config.budget:,} evaluations"
-    yield from table([*_status(folder, config, summary), *_found(config, task, summary)], None)
+    yield from table([*_status(folder, config, summary), *_found(folder, config, task, summary)], None)
     coverage = [(row["evaluations"], row["coverage"]) for row in metrics if row.get("coverage") is not None]
     if len(coverage) > 1:
         yield ""
@@ -79,7 +79,7 @@ def _status(folder: RunFolder, config: RunConfig, summary: dict[str, Any]) -> It
         yield "", f"go on {after}: {how_to_resume(folder.path, config)}"
 
 
-def _found(config: RunConfig, task: DescribedTask, summary: dict[str, Any]) -> Iterator[tuple[str, str]]:
+def _found(folder: RunFolder, config: RunConfig, task: DescribedTask, summary: dict[str, Any]) -> Iterator[tuple[str, str]]:
     if not summary:
         return
     if summary["coverage"] is not None:
@@ -90,6 +90,8 @@ def _found(config: RunConfig, task: DescribedTask, summary: dict[str, Any]) -> I
     yield "novelty archive", policies(summary["novelty_archive_size"])
     if find_method(config.algo).emitters:
         yield "reward archive", policies(summary["reward_archive_size"])
+        if folder.file("emitters.csv").is_file():
+            yield "emitters", emitters_in_words(read_emitters(folder))
     if summary["training_episodes"]:
         yield "trainings", f"{summary['training_episodes']:,}"
     failures = summary.get("failed_evaluations") or {}

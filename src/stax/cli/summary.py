@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
 
 from stax.cli.progress import duration
 from stax.runs.result import Result
+from stax.search.emitter import EmitterRecord
 from stax.search.methods import find_method
 
 _FILES = {
@@ -69,11 +71,20 @@ def _facts(result: Result) -> Iterator[tuple[str, str]]:
     yield "novelty archive", policies(len(result.novelty_archive))
     if find_method(result.algo).emitters:
         yield "reward archive", policies(len(result.reward_archive))
-        ended = sum(bool(emitter.ended_by) for emitter in result.emitters)
-        yield "emitters", f"{len(result.emitters):,} made, {ended:,} ended, {len(result.emitters) - ended:,} still running"
+        yield "emitters", emitters_in_words(result.emitters)
     if result.training_episodes:
         yield "trainings", _trainings(result)
     yield "time", time_shares(result.seconds)
+
+
+def emitters_in_words(emitters: Sequence[EmitterRecord]) -> str:
+    """How many there were, and of which kinds if there were several."""
+    ended = sum(bool(emitter.ended_by) for emitter in emitters)
+    words = f"{len(emitters):,} made, {ended:,} ended, {len(emitters) - ended:,} still running"
+    kinds = Counter(emitter.kind for emitter in emitters)
+    if set(kinds) <= {"elitist"}:
+        return words
+    return f"{words} ({', '.join(f'{count:,} {kind}' for kind, count in kinds.items())})"
 
 
 def policies(count: int) -> str:

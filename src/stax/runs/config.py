@@ -20,7 +20,7 @@ import os
 import platform
 import sys
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from importlib import metadata
 from pathlib import Path
@@ -34,6 +34,7 @@ from stax.representation.choice import names_code, names_object
 from stax.runs.files import read_text
 from stax.search.methods import find_method
 from stax.search.parameters import Allowed, Parameters, allowed, make_parameters, no_such
+from stax.search.parts import is_given, is_own, parts_named
 from stax.tasks import BUILT_IN, in_tables
 
 DEFAULT_BUDGET = 20_000
@@ -121,7 +122,7 @@ class RunConfig:
         code = {"task": self.task} if self.task_is_code else {}
         if self.learns and names_code(self.parameters.autoencoder):
             code["autoencoder"] = self.parameters.autoencoder
-        return code
+        return code | self._parts(is_own)
 
     @property
     def objects(self) -> dict[str, str]:
@@ -129,7 +130,18 @@ class RunConfig:
         objects = {"task": self.task} if self.task_given else {}
         if self.learns and names_object(self.parameters.autoencoder):
             objects["autoencoder"] = self.parameters.autoencoder
-        return objects
+        return objects | self._parts(is_given)
+
+    def _parts(self, wanted: Callable[[str], bool]) -> dict[str, str]:
+        """Kinds of emitters and the scheduler whose names are such, by the parameter they are named in."""
+        method = find_method(self.algo)
+        if not (method.emitters if self.parameters.emitters is None else self.parameters.emitters):
+            return {}
+        found: dict[str, str] = {}
+        for parameter, name in parts_named(self.parameters):
+            if wanted(name):
+                found[parameter] = f"{found[parameter]},{name}" if parameter in found else name
+        return found
 
     @property
     def learns(self) -> bool:

@@ -31,9 +31,9 @@ from stax.runs.tables import (
 )
 from stax.search.emitter import EmitterRecord
 from stax.search.methods import find_method
-from stax.search.parameters import Parameters
+from stax.search.parameters import Parameters, allowed
 from stax.search.policy_set import PolicySet
-from stax.search.search import Search, make_space
+from stax.search.search import Search, make_space, without_objects
 from stax.tasks import make_task
 from stax.tasks.task import Genomes, Task
 
@@ -279,7 +279,12 @@ def remade_task(config: RunConfig, *, trust: bool) -> Task | None:
 
 
 def check_objects(config: RunConfig, given: Mapping[str, object], path: str | Path) -> None:
-    """Refuses an autoencoder for a run that had another of the built-in ones; a task may be another object of the same kind."""
+    """Refuses an autoencoder for a run that had another of the built-in ones, and parts that are not called as the run's are; a task
+    may be another object of the same kind."""
+    for name, value in without_objects(given)[0].items():
+        known = getattr(config.parameters, name) if name in ("emitter_kinds", "scheduler") and value is not None else None
+        if known is not None and allowed()[name].check(name, value) != known:
+            raise InvalidInputError(f"Given as {name} for the run in {str(path)!r} was {value!r}, but its own is {known!r}.")
     named = {**config.code, **config.objects}
     if given.get("autoencoder") is not None and "autoencoder" not in named:
         had = f"was {config.parameters.autoencoder!r}" if config.learns else "there is none"

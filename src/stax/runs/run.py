@@ -75,7 +75,8 @@ def run(
         observer: called with the search and an event: "phase", "training", "chunk" or "rest"; callbacks are called at the same events.
         stop: asked at every rest whether to stop; if so, everything is saved and `RunInterrupted` raised.
         parameters: of the search (see `stax algos`) and of the run (see docs/runs.md), by name; a task's own options as
-            `task.<option>` if the task is given by name. An autoencoder may also be an object, see docs/autoencoders.md.
+            `task.<option>` if the task is given by name. An autoencoder may also be an object, see docs/autoencoders.md, and so may
+            kinds of emitters and the scheduler, see docs/emitters.md.
     """
     given = {"algo": algo, "budget": budget, "seed": seed, "preset": preset, "workers": workers, "device": device}
     given |= {"backend": backend, "address": address}
@@ -83,24 +84,24 @@ def run(
     if options and isinstance(task, Task):
         raise InvalidInputError(f"{options[0]} was given beside a task that is made already; give it to make_task.")
     name = task if isinstance(task, str) else _name(task)
-    parameters, autoencoder = without_objects(parameters)
+    parameters, objects = without_objects(parameters)
     # Before the task is made, which may take a while: a misspelt name is told at once.
     config = make_config({**given, "task": name}, parameters)
     made = task if isinstance(task, Task) else None
-    return begin(config, made, autoencoder=autoencoder, out=out, callbacks=callbacks, observer=observer, stop=stop)
+    return begin(config, made, objects=objects, out=out, callbacks=callbacks, observer=observer, stop=stop)
 
 
 def begin(
     config: RunConfig,
     task: Task | None = None,
     *,
-    autoencoder: Any = None,
+    objects: Mapping[str, Any] | None = None,
     out: str | Path | None = None,
     callbacks: Sequence[Callback] = (),
     observer: Observer | None = None,
     stop: Callable[[], bool] | None = None,
 ) -> Result:
-    """Does the run that the configuration describes, with this task and this autoencoder if they were given as objects."""
+    """Does the run that the configuration describes, with this task and these parameters if they were given as objects."""
     watching = _Watching(Callbacks(callbacks), observer, stop)
     folder = None if out is None else RunFolder(empty_folder(Path(out)))
     if task is None:
@@ -110,7 +111,7 @@ def begin(
         source = TaskSource(task, name, options)
         again = name is not None and all(fits_toml(value) for value in options.values())
         config = replace(config, task_options=options, task_given=not again)
-    return _Run(config, source, folder, watching, autoencoder).begin()
+    return _Run(config, source, folder, watching, objects or {}).begin()
 
 
 def resume(
@@ -118,6 +119,8 @@ def resume(
     *,
     task: Task | None = None,
     autoencoder: Any = None,
+    emitter_kinds: Any = None,
+    scheduler: Any = None,
     trust: bool = False,
     workers: int | None = None,
     device: str | None = None,
@@ -134,7 +137,10 @@ def resume(
         path: the run's folder.
         task: the run's task, if it was given as an object.
         autoencoder: the run's autoencoder, if it was given as an object.
-        trust: whether a task or an autoencoder that is code of the run's maker (`module:Class`) may be imported.
+        emitter_kinds: all kinds of the run's emitters, if one of them was given as an object.
+        scheduler: the run's scheduler, if it was given as an object.
+        trust: whether what is code of the run's maker (`module:Class`) may be imported: the task, the autoencoder, kinds of emitters,
+            the scheduler.
         workers: as for `run`; what the run had before if None.
         device: as for `run`; what the run had before if None.
         backend: as for `run`; what the run had before if None.
@@ -150,9 +156,10 @@ def resume(
     if folder.summary().get("status") == "finished":
         folder.tidy()
         return load(path, task=task, autoencoder=autoencoder, trust=trust)
-    given = {"task": task, "autoencoder": autoencoder}
-    check_objects(config, given, path)
-    _check_given(config, given, path, trust=trust)
+    parts = {"autoencoder": autoencoder, "emitter_kinds": emitter_kinds, "scheduler": scheduler}
+    objects = {name: part for name, part in parts.items() if part is not None}
+    check_objects(config, objects, path)
+    _check_given(config, {"task": task, **objects}, path, trust=trust)
     made = task or remade_task(config, trust=trust)
     assert made
     folder.warn_of_versions()
@@ -161,7 +168,7 @@ def resume(
     checked = make_config({"task": config.task, **given}, {})
     config = replace(config, **{name: getattr(checked, name) for name in changed}, settings=settings or config.settings)
     source = TaskSource(made, None if task else config.task, config.task_options)
-    return _Run(config, source, folder, watching, autoencoder).resume()
+    return _Run(config, source, folder, watching, objects).resume()
 
 
 def _check_given(config: RunConfig, given: Mapping[str, object], path: str | Path, *, trust: bool) -> None:
@@ -193,10 +200,14 @@ class _Run:
     """One run while it goes on: the search, whoever evaluates for it, and the folder it is kept in."""
 
     def __init__(
-        self, config: RunConfig, source: TaskSource, folder: RunFolder | None, watching: _Watching, autoencoder: Any
+        self,
+        config: RunConfig,
+        source: TaskSource,
+        folder: RunFolder | None,
+        watching: _Watching,
+        objects: Mapping[str, Any],
     ) -> None:
-        self.config, self.source, self.folder = config, source, folder
-        self._objects = {} if autoencoder is None else {"autoencoder": autoencoder}
+        self.config, self.source, self.folder, self._objects = config, source, folder, objects
         self._observer, self._stop, self._callbacks = watching.observer, watching.stop, watching.callbacks
         self._began = time.perf_counter()
         self._seconds_before = 0.0

@@ -57,7 +57,7 @@ def _rows(path: Path, what: str) -> Iterator[dict[str, Any]]:
 
 
 def _typed(name: str, text: str) -> Any:
-    if name in ("phase", "ended_by"):
+    if name in ("phase", "ended_by", "kind"):
         return text
     for kind in (int, float):
         try:

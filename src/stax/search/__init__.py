@@ -2,9 +2,22 @@
 
 from __future__ import annotations
 
+from stax.search.emitter_kind import EmitterKind
 from stax.search.methods import METHODS, Method
 from stax.search.parameters import PRESETS, Parameters
 from stax.search.policy_set import ORIGINS, PolicySet
+from stax.search.scheduler import Scheduler
 from stax.search.search import Search, make_search
 
-__all__ = ["METHODS", "ORIGINS", "PRESETS", "Method", "Parameters", "PolicySet", "Search", "make_search"]
+__all__ = [
+    "METHODS",
+    "ORIGINS",
+    "PRESETS",
+    "EmitterKind",
+    "Method",
+    "Parameters",
+    "PolicySet",
+    "Scheduler",
+    "Search",
+    "make_search",
+]

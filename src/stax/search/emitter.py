@@ -1,18 +1,40 @@
-"""An emitter: a small elitist evolution around one rewarding policy (the paper's Section 3, "Emitters")."""
+"""An emitter: a small evolution around one rewarding policy (the paper's Section 3, "Emitters")."""
 
 from __future__ import annotations
 
 import math
+from collections import UserDict
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
+from stax.errors import InvalidInputError
+from stax.search.parameters import Parameters
 from stax.search.policy_set import GrowingSet, PolicySet
 
 COMPARED_GENERATIONS = 20
 """How many generations at either end of its history the stagnation rule compares."""
+
+
+class Memory(UserDict[str, NDArray[np.float64]]):
+    """What an emitter remembers for its kind: numbers and arrays of numbers by name, each kept as an array of float64.
+
+    They are turned into that when they are put in, so that they are the same when they come back from a file.
+    """
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        try:
+            array = np.asarray(value)
+        except ValueError:  # lists of different lengths
+            array = np.empty(0, object)
+        if array.dtype.kind not in "biuf":
+            raise InvalidInputError(
+                f"The memory of an emitter must be numbers or arrays of numbers, but {name!r} is {type(value).__name__}."
+            )
+        self.data[name] = np.array(array, np.float64)
 
 
 @dataclass(eq=False)
@@ -20,6 +42,10 @@ class Emitter:
     """The state of one emitter."""
 
     id: int
+    kind: str
+    """The name of its kind, as `emitter_kinds` has it."""
+    parameters: Parameters
+    """Those of the search."""
     ancestor: PolicySet
     """The rewarding policy it was made from; its novelty is the emitter's."""
     sigma: float
@@ -35,9 +61,13 @@ class Emitter:
     population: PolicySet
     """P: the best so far. Their descriptors are not kept: nobody needs them."""
     history: list[NDArray[np.float64]] = field(default_factory=list)
-    """Rewards of the population after each generation, the initial one first."""
+    """Progress of the population after each generation, the initial one first: its rewards, unless the kind climbs something else."""
     evaluations: int = 0
+    kept: int = 0
+    """Of these, policies that entered the reward archive or became novelty candidates."""
     improvement: float = 0.0
+    memory: Memory = field(default_factory=Memory)
+    """Whatever else its kind wants to remember."""
 
     @property
     def generations(self) -> int:
@@ -67,7 +97,9 @@ class EmitterRecord:
     best_reward: float
     ended_by: str
     """"no improvement" after its bootstrap, "stagnation", "evaluations failed" if none of its first population could be evaluated,
-    or nothing while it may still run."""
+    a reason of its kind's own ("convergence" of CMA-ES), or nothing while it may still run."""
+    kind: str = "elitist"
+    """The only one there was before there were others."""
 
     @staticmethod
     def of(emitter: Emitter, ended_by: str = "") -> EmitterRecord:
@@ -83,6 +115,7 @@ class EmitterRecord:
             first_reward=float(emitter.ancestor.reward[0]),
             best_reward=emitter.best_reward,
             ended_by=ended_by,
+            kind=emitter.kind,
         )
 
 
@@ -102,7 +135,7 @@ def emitter_sigma(ancestor: PolicySet, around: PolicySet, *, otherwise: float, r
 
 
 def emitter_improvement(history: list[NDArray[np.float64]], generations: int) -> float:
-    """I: rewards of the last `generations`/2 generations minus those of the first, over generations times population.
+    """I: progress (rewards) of the last `generations`/2 generations minus that of the first, over generations times population.
 
     A population with failed evaluations may begin smaller than it becomes: those missing count as the mean of those there.
     """

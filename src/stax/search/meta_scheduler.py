@@ -1,4 +1,4 @@
-"""Algorithm 1: the meta-scheduler, which gives chunks of the budget to exploration and exploitation by turns."""
+"""Algorithm 1: the meta-scheduler, which gives chunks of the budget to exploration and exploitation, by turns in the paper."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from stax.search.exploitation import exploit
 from stax.search.exploration import Asking, exploration_of, start
+from stax.search.scheduler import EXPLORATION
 
 if TYPE_CHECKING:
     from stax.search.search import Search
@@ -20,20 +21,20 @@ def schedule(search: Search) -> Asking:
 
     while search.budget_left:
         search.rest()
-        search.enter_phase("exploration")
-        yield from exploration_of(search)
+        if search.next_phase() == EXPLORATION:
+            search.enter_phase("exploration")
+            yield from exploration_of(search)
 
-        # Train the autoencoder and update descriptors, at intervals that grow by one chunk each time
-        search.chunks_since_training += 1
-        if search.trains and search.chunks_since_training == search.training_interval:
-            search.enter_phase("training")
-            search.train_autoencoder()
-            search.update_descriptors()
-            search.training_interval += 1
-            search.chunks_since_training = 0
-        search.end_chunk()
+            # Train the autoencoder and update descriptors, at intervals that grow by one chunk each time
+            search.chunks_since_training += 1
+            if search.trains and search.chunks_since_training == search.training_interval:
+                search.enter_phase("training")
+                search.train_autoencoder()
+                search.update_descriptors()
+                search.training_interval += 1
+                search.chunks_since_training = 0
 
         # If rewarding policies have been found
-        if search.method.emitters and search.budget_left and (len(search.candidates) or search.emitters):
+        else:
             yield from exploit(search)
-            search.end_chunk()
+        search.end_chunk()

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import difflib
 import math
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from numbers import Integral, Real
 from typing import Any
 
 from stax.errors import InvalidInputError
 from stax.representation.choice import AUTOENCODERS, names_code, names_object
+
+OWN_PARTS = re.compile(r"[^\W\d][\w.]*:[^\W\d][\w.<>]*")
+"""How a part of a user's own is named: `module:Class`."""
 
 
 @dataclass(frozen=True)
@@ -21,7 +25,7 @@ class Allowed:
     symbol: str = ""
     """In the paper."""
     kind: str = "whole"
-    """whole, number, flag, choice, bounds, sizes, autoencoder."""
+    """whole, number, flag, choice, bounds, sizes, autoencoder, part, parts."""
     least: float = 1
     most: float | None = None
     above: bool = False
@@ -38,6 +42,9 @@ class Allowed:
             words = "one of " + ", ".join(repr(choice) for choice in self.choices)
         elif self.kind == "bounds":
             words = "two numbers, the lower first"
+        elif self.kind in ("part", "parts"):
+            named = "one of " if self.kind == "part" else "different ones of "
+            words = f"{named}{', '.join(repr(choice) for choice in self.choices)}, or module:Class of your own"
         elif self.kind == "sizes":
             words = f"whole numbers of at least {self.least:g} and at most {self.most:g}"
         elif self.kind == "autoencoder":
@@ -69,6 +76,8 @@ class Allowed:
             return value if value in self.choices else None
         if self.kind == "bounds":
             return _bounds(value)
+        if self.kind in ("part", "parts"):
+            return self._parts(value)
         if self.kind == "autoencoder":
             known = isinstance(value, str) and (value in self.choices or names_code(value) or names_object(value))
             return value if known else None
@@ -87,6 +96,19 @@ class Allowed:
         single = replace(self, kind="whole")
         checked = [single._accept(item) for item in (value if isinstance(value, (list, tuple)) else [value])]
         return tuple(checked) if checked and None not in checked else None
+
+    def _parts(self, value: Any) -> str | tuple[str, ...] | None:
+        """One name, or several as a list or with commas between them."""
+        names = value.split(",") if isinstance(value, str) else value
+        if not isinstance(names, Sequence) or not all(isinstance(name, str) for name in names):
+            return None
+        names = tuple(name.strip() for name in names)
+        known = all(name in self.choices or OWN_PARTS.fullmatch(name) for name in names)
+        if not names or not known or len(set(names)) < len(names):
+            return None
+        if self.kind == "parts":
+            return names
+        return names[0] if len(names) == 1 and isinstance(value, str) else None
 
 
 def _bounds(value: Any) -> tuple[float, float] | None:
@@ -137,6 +159,42 @@ class Parameters:
         symbol="sigma_i",
         kind="choice",
         choices=("distance", "length"),
+    )
+    emitter_kinds: tuple[str, ...] = _parameter(
+        ("elitist",),
+        "what emitters are: the paper's (elitist), CMA-ES with a full (cma-es) or a diagonal (sep-cma-es) covariance, or climbing novelty"
+        " among rewarded policies (novelty); several, with commas between them, share the budget",
+        kind="parts",
+        choices=("elitist", "cma-es", "sep-cma-es", "novelty"),
+    )
+    emitter_choice: str = _parameter(
+        "bandit",
+        "of several kinds of emitters, which one gets the next turn: the one that promises most (bandit), any (uniform), or each in turn"
+        " (round-robin)",
+        kind="choice",
+        choices=("bandit", "uniform", "round-robin"),
+    )
+    cma_population: str = _parameter(
+        "emitter",
+        "policies that an emitter of CMA-ES draws per generation: emitter_population (emitter), or 4 + 3 ln n of n genes (genome)",
+        kind="choice",
+        choices=("emitter", "genome"),
+    )
+    scheduler: str = _parameter(
+        "alternating",
+        "how the budget is shared by exploration and exploitation: by turns as in the paper (alternating), exploration_share of it to"
+        " exploration (fixed-ratio), or by what each yielded (adaptive)",
+        kind="part",
+        choices=("alternating", "fixed-ratio", "adaptive"),
+    )
+    exploration_share: float = _parameter(
+        0.5, "share of the evaluations for exploration, with scheduler=fixed-ratio", kind="number", least=0, most=1
+    )
+    bandit_window: int = _parameter(
+        50, "turns or chunks that emitter_choice=bandit and scheduler=adaptive look back on", least=2
+    )
+    bandit_exploration: float = _parameter(
+        0.5, "how much these two value what they have not tried for long", kind="number", least=0
     )
     grid_cells: int = _parameter(50, "cells along each ground-truth dimension, for coverage and MAP-Elites", most=1000)
     descriptor: str = _parameter(

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Callable, Generator, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,14 +12,17 @@ from numpy.typing import NDArray
 from stax.errors import InvalidInputError, check_whole
 from stax.representation.choice import chosen, name_of
 from stax.representation.space import DescriptorSpace, GroundTruthSpace, NoSpace, StatesSpace
+from stax.search.bandit import KindChoice
 from stax.search.emitter import Emitter, EmitterRecord
 from stax.search.grid import MOST_DIMENSIONS, Coverage, Elites, Grid
 from stax.search.meta_scheduler import schedule
 from stax.search.methods import Method, find_method
 from stax.search.novelty import CandidateBuffer, References
 from stax.search.parameters import Parameters, make_parameters
+from stax.search.parts import Parts, check_built_in, make_parts, name_parts
 from stax.search.policy_set import GrowingSet, PolicySet
 from stax.search.record import Ledger, Stopwatch
+from stax.search.scheduler import EXPLOITATION, EXPLORATION, INITIAL_POPULATION, Chunk, check_phase
 from stax.search.state import State, capture, restore
 from stax.tasks.rollout_checks import check_rollouts
 from stax.tasks.task import Genomes, Rollouts, Task
@@ -39,6 +42,7 @@ class RandomNumbers:
     objective: np.random.Generator
     parents: np.random.Generator
     emitters: np.random.Generator
+    schedule: np.random.Generator
 
 
 class Search:
@@ -56,12 +60,13 @@ class Search:
         budget: int,
         seed: int,
         space: DescriptorSpace,
+        parts: Parts,
         observer: Observer | None = None,
     ) -> None:
         self.task, self.method, self.parameters, self.space = task, method, parameters, space
         self.budget, self.seed = budget, seed
         self.bounds = parameters.genome_bounds or task.genome_bounds
-        self.random = RandomNumbers(*(np.random.default_rng(s) for s in _seeds(seed)[: len(fields(RandomNumbers))]))
+        self.random = RandomNumbers(**{role: np.random.default_rng(s) for role, s in _seeds(seed).items() if role != _SPACE})
         self.stopwatch = Stopwatch("evaluation", "training", "encoding", "selection", "storage")
         self._observer = observer
         bounds = task.ground_truth_bounds
@@ -85,6 +90,15 @@ class Search:
         """Q_Em"""
         self.emitters_made = 0
         self.retired: list[EmitterRecord] = []
+        self.kinds, self.scheduler = parts.kinds, parts.scheduler
+        self.bootstrap_choice = KindChoice.of(parameters)
+        """Of what kind a new emitter is."""
+        self.emitter_choice = KindChoice.of(parameters)
+        """Of what kind the emitter is that runs next."""
+        self.course: list[Chunk] = []
+        """What the scheduler decides by."""
+        self.gain = 0.0
+        """How much emitters have raised their best rewards in this chunk."""
         self._ready = False
 
         self._batch: Genomes | None = None
@@ -235,6 +249,13 @@ class Search:
         self.references.archive(policies)
         self.candidates.rewarded(policies)
 
+    def next_phase(self) -> str:
+        """What the next chunk is for: the scheduler decides, if there is something to exploit and a population to measure it by."""
+        possible = self.method.emitters and (len(self.candidates) or self.emitters)
+        if not possible or self.course[-1].phase == INITIAL_POPULATION:
+            return EXPLORATION
+        return check_phase(self.parameters.scheduler, self.scheduler.choose(self.course, self.random.schedule))
+
     def retire(self, emitter: Emitter, ended_by: str) -> None:
         """The emitter is discarded; what became of it stays known."""
         self.retired.append(EmitterRecord.of(emitter, ended_by))
@@ -270,6 +291,8 @@ class Search:
         for emitter in self.emitters:
             self.measure_novelty(emitter.ancestor)
             self.measure_novelty(emitter.most_novel)
+            if self.kinds[emitter.kind].uses_novelty:
+                self.measure_novelty(emitter.population)
 
     def index_archives(self) -> None:
         """References anew, from the archives, the population and the offspring as they are."""
@@ -284,6 +307,7 @@ class Search:
         held.append(self.candidates.policies)
         for emitter in self.emitters:
             held += [emitter.ancestor, emitter.most_novel, emitter.novelty_candidates.policies]
+            held += [emitter.population] if self.kinds[emitter.kind].uses_novelty else []
         return held
 
     # To be kept and taken up again
@@ -323,6 +347,7 @@ class Search:
 
     def end_chunk(self) -> None:
         """A chunk of the budget is done: one row of metrics."""
+        self._remember_chunk()
         episode = getattr(self.space, "last_episode", None)
         self.metrics.append(
             {
@@ -343,6 +368,20 @@ class Search:
         self.chunks += 1
         self._notify("chunk")
 
+    def _remember_chunk(self) -> None:
+        exploiting = self.phase in ("bootstrap", "emitters")
+        phase = EXPLOITATION if exploiting else EXPLORATION if self.course else INITIAL_POPULATION
+        evaluations = self.evaluations - (self.metrics[-1]["evaluations"] if self.metrics else 0)
+        novelty = self._relative_novelty() if phase == EXPLORATION and self.method.emitters else 0.0
+        self.course.append(Chunk(phase, evaluations, novelty=novelty, gain=self.gain))
+        self.gain = 0.0
+
+    def _relative_novelty(self) -> float:
+        """Mean novelty of the last offspring, as a multiple of how widely population and offspring are spread."""
+        known = self.around.descriptor
+        spread = float(np.sqrt(((known - known.mean(axis=0)) ** 2).sum(axis=1).mean()))
+        return float(self.offspring.novelty.mean()) / spread if len(self.offspring) and spread > 0 else 0.0
+
     def _notify(self, event: str) -> None:
         if self._observer:
             self._observer(self, event)
@@ -362,9 +401,14 @@ class Search:
         return sorted(records, key=lambda record: record.id)
 
 
-def _seeds(seed: int) -> Sequence[np.random.SeedSequence]:
-    """A seed per role: those of `RandomNumbers`, then the descriptor space's."""
-    return np.random.SeedSequence(seed).spawn(len(fields(RandomNumbers)) + 1)
+_SPACE = "space"
+_ROLES = ("initial", "mutation", "archive", "objective", "parents", "emitters", _SPACE, "schedule")
+"""A new role belongs to the end, or all seeds would mean something else."""
+
+
+def _seeds(seed: int) -> dict[str, np.random.SeedSequence]:
+    """A seed per role: those of `RandomNumbers` and the descriptor space's."""
+    return dict(zip(_ROLES, np.random.SeedSequence(seed).spawn(len(_ROLES)), strict=True))
 
 
 def make_search(
@@ -378,7 +422,8 @@ def make_search(
     observer: Observer | None = None,
     **parameters: Any,
 ) -> Search:
-    """A search by the name of its method; parameters as keywords, see `stax algos`. An autoencoder may also be an object.
+    """A search by the name of its method; parameters as keywords, see `stax algos`. An autoencoder, kinds of emitters and the
+    scheduler may also be objects.
 
     ```python
     search = stax.make_search("stax", task, budget=20_000, seed=0)
@@ -386,19 +431,20 @@ def make_search(
         search.tell(task.evaluate(search.ask()))
     ```
     """
-    parameters, autoencoder = without_objects(parameters)
+    parameters, objects = without_objects(parameters)
     method, resolved = fit(algo, task, budget=budget, preset=preset, parameters=parameters)
     seed = check_whole("seed", seed, 0)
-    space = make_space(task, method, resolved, seed, device, autoencoder)
-    return Search(task, method, resolved, budget=int(budget), seed=seed, space=space, observer=observer)
+    space = make_space(task, method, resolved, seed, device, objects.get("autoencoder"))
+    parts = make_parts(resolved, name_parts(objects)[1], task.genome_size) if method.emitters else Parts()
+    return Search(task, method, resolved, budget=int(budget), seed=seed, space=space, parts=parts, observer=observer)
 
 
-def without_objects(parameters: Mapping[str, Any]) -> tuple[dict[str, Any], Any]:
-    """Parameters that can be written down, and the autoencoder if it was given as an object, otherwise None."""
-    autoencoder = parameters.get("autoencoder")
-    if autoencoder is None or isinstance(autoencoder, str):
-        return dict(parameters), None
-    return {**parameters, "autoencoder": name_of(autoencoder)}, autoencoder
+def without_objects(parameters: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Parameters that can be written down, and those of them that were given as objects, as they were given."""
+    named, _ = name_parts(parameters)
+    if named.get("autoencoder") is not None and not isinstance(named["autoencoder"], str):
+        named["autoencoder"] = name_of(named["autoencoder"])
+    return named, {name: value for name, value in parameters.items() if named[name] is not value}
 
 
 def fit(
@@ -424,6 +470,8 @@ def fit(
         chosen(resolved.autoencoder, task.observation_shape)
     if resolved.emitters is not None:
         method = replace(method, emitters=resolved.emitters)
+    if method.emitters:
+        check_built_in(resolved, task.genome_size)
     if method.elites and task.ground_truth_bounds is None:
         raise InvalidInputError(f"Task {task.name!r} has no ground-truth descriptor, which the grid of {algo} needs.")
     return method, resolved
@@ -489,6 +537,6 @@ def make_space(
         patience=parameters.patience,
         keep="last" if parameters.kept_weights == "last" else "best",
         reset=method.training == "reset",
-        seed=_seeds(seed)[-1],
+        seed=_seeds(seed)[_SPACE],
         device=device,
     )

@@ -7,6 +7,7 @@ of neighbours, coverage, distances of candidates) is not part of the state.
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 from stax.errors import InvalidInputError
 from stax.search.emitter import Emitter, EmitterRecord
 from stax.search.policy_set import GrowingSet, PolicySet
+from stax.search.scheduler import Chunk
 
 if TYPE_CHECKING:
     from stax.search.search import Search
@@ -25,7 +27,15 @@ Arrays = dict[str, NDArray[Any]]
 
 _SETS = ("population", "offspring", "novelty_archive", "reward_archive", "candidates")
 _OF_EMITTERS = ("ancestor", "most_novel", "population", "novelty_candidates")
-_EMITTER_NUMBERS = {"id": "i8", "sigma": "f8", "born": "i8", "best_reward": "f8", "evaluations": "i8", "improvement": "f8"}
+_EMITTER_NUMBERS = {
+    "id": "i8",
+    "sigma": "f8",
+    "born": "i8",
+    "best_reward": "f8",
+    "evaluations": "i8",
+    "kept": "i8",
+    "improvement": "f8",
+}
 _EMITTER_SIZES = ("generations", "members", "waiting")
 """Of its history, its population and its novelty candidates, which lie one emitter behind the other."""
 
@@ -47,6 +57,7 @@ def capture(search: Search) -> State:
         policies = held if isinstance(held, PolicySet) else held.policies
         arrays |= {f"{name}.{column}": values for column, values in policies.columns().items()}
     arrays |= _emitters(search.emitters, like=search.population)
+    arrays |= _memories(search)
     arrays |= {f"ledger.{name}": column for name, column in search.ledger.columns().items() if name != "id"}
     arrays |= {f"space.{name}": tensor for name, tensor in search.space.arrays().items()}
     numbers = {
@@ -57,6 +68,11 @@ def capture(search: Search) -> State:
         "chunks_since_training": search.chunks_since_training,
         "emitters_made": search.emitters_made,
         "retired": [dataclasses.asdict(record) for record in search.retired],
+        "emitter_kinds": [emitter.kind for emitter in search.emitters],
+        "emitter_memories": [_shapes(emitter) for emitter in search.emitters],
+        "bootstrap_turns": search.bootstrap_choice.turns,
+        "emitter_turns": search.emitter_choice.turns,
+        "course": [dataclasses.astuple(chunk) for chunk in search.course],
         "random": {role: generator.bit_generator.state for role, generator in vars(search.random).items()},
         "metrics": search.metrics,
         "seconds": search.stopwatch.seconds,
@@ -84,6 +100,27 @@ def _emitters(emitters: Sequence[Emitter], like: PolicySet) -> Arrays:
     return arrays
 
 
+def _shapes(emitter: Emitter) -> list[tuple[str, tuple[int, ...]]]:
+    """What an emitter remembers: every name and the shape of its array."""
+    return [(name, array.shape) for name, array in emitter.memory.items()]
+
+
+def _memories(search: Search) -> Arrays:
+    """What emitters remember, a row each: the arrays one behind the other, zeros after the end. Kinds apart, since some remember much."""
+    arrays: Arrays = {}
+    for number, kind in enumerate(search.kinds):
+        rows = [
+            np.concatenate([np.empty(0), *map(np.ravel, emitter.memory.values())])
+            for emitter in search.emitters
+            if emitter.kind == kind
+        ]
+        table = np.zeros((len(rows), max(map(len, rows), default=0)))
+        for row, remembered in zip(table, rows, strict=True):
+            row[: len(remembered)] = remembered
+        arrays[f"memories.{number}"] = table
+    return arrays
+
+
 def restore(search: Search, state: State) -> None:
     """Puts a newly made search, of the same task, method, parameters, budget and seed, into the state."""
     try:
@@ -104,7 +141,8 @@ def _restore(search: Search, arrays: Mapping[str, NDArray[Any]], numbers: Mappin
     search.population, search.offspring = sets["population"], sets["offspring"]
     search.novelty_archive.append(sets["novelty_archive"])
     search.reward_archive.append(sets["reward_archive"])
-    search.emitters = _restored_emitters(search, arrays, evaluations)
+    search.emitters = _restored_emitters(search, arrays, [str(kind) for kind in numbers["emitter_kinds"]], evaluations)
+    _restore_memories(search, arrays, numbers["emitter_memories"])
     search.space.restore(_within(arrays, "space"), numbers["space"])
     search.ledger.restore(_within(arrays, "ledger"), evaluations)
 
@@ -115,6 +153,11 @@ def _restore(search: Search, arrays: Mapping[str, NDArray[Any]], numbers: Mappin
     search.chunks_since_training = _count(numbers, "chunks_since_training", evaluations)
     search.emitters_made = _count(numbers, "emitters_made", evaluations)
     search.retired = [EmitterRecord(**record) for record in numbers["retired"]]
+    search.bootstrap_choice.restore(numbers["bootstrap_turns"], list(search.kinds))
+    search.emitter_choice.restore(numbers["emitter_turns"], list(search.kinds))
+    search.course = [Chunk(str(chunk[0]), int(chunk[1]), *map(float, chunk[2:])) for chunk in numbers["course"]]
+    if sum(chunk.evaluations for chunk in search.course) != evaluations:
+        raise InvalidInputError(f"The state's chunks do not have its {evaluations} evaluations together.")
     search.metrics = [dict(row) for row in numbers["metrics"]]
     search.stopwatch.seconds.update({name: float(seconds) for name, seconds in numbers["seconds"].items()})
     for role, generator in vars(search.random).items():
@@ -144,10 +187,25 @@ def _policies(search: Search, arrays: Mapping[str, NDArray[Any]], name: str, eva
     return PolicySet.checked(_within(arrays, name), what, search.task, descriptor_size=size, evaluations=evaluations)
 
 
-def _restored_emitters(search: Search, arrays: Mapping[str, NDArray[Any]], evaluations: int) -> list[Emitter]:
+def _restore_memories(search: Search, arrays: Mapping[str, NDArray[Any]], shapes: Sequence[Sequence[Any]]) -> None:
+    tables = {kind: arrays[f"memories.{number}"] for number, kind in enumerate(search.kinds)}
+    rows = dict.fromkeys(tables, 0)
+    for emitter, remembered in zip(search.emitters, shapes, strict=True):
+        row, start = tables[emitter.kind][rows[emitter.kind]], 0
+        rows[emitter.kind] += 1
+        for name, shape in remembered:
+            size = math.prod(shape)
+            emitter.memory[str(name)] = row[start : start + size].reshape(shape)
+            start += size
+        search.kinds[emitter.kind].check(emitter)
+
+
+def _restored_emitters(
+    search: Search, arrays: Mapping[str, NDArray[Any]], kinds: Sequence[str], evaluations: int
+) -> list[Emitter]:
     numbers = {name: arrays[f"emitters.{name}"] for name in (*_EMITTER_NUMBERS, *_EMITTER_SIZES)}
     count = len(numbers["id"])
-    if any(len(column) != count for column in numbers.values()):
+    if any(len(column) != count for column in (*numbers.values(), kinds)) or not set(kinds) <= set(search.kinds):
         raise InvalidInputError("The state's emitters do not fit together.")
     sets = {name: _policies(search, arrays, f"emitters.{name}", evaluations) for name in _OF_EMITTERS}
     sizes = arrays["emitters.history_sizes"]
@@ -167,6 +225,8 @@ def _restored_emitters(search: Search, arrays: Mapping[str, NDArray[Any]], evalu
         emitters.append(
             Emitter(
                 **{name: numbers[name][row].item() for name in _EMITTER_NUMBERS},
+                kind=kinds[row],
+                parameters=search.parameters,
                 ancestor=sets["ancestor"].take([row]),
                 most_novel=sets["most_novel"].take([row]),
                 population=sets["population"].take(np.arange(member, member + sized["members"])),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any
@@ -17,8 +18,16 @@ from stax.runs.result import Result
 
 MOST_EMITTERS = 1500
 """That are listed and drawn: those that spent the most evaluations."""
-_COLORS = {"no improvement": "#8a919c", "stagnation": "#1f62bf", "still running": "#28965a", "evaluations failed": "#d62828"}
+_COLORS = {
+    "no improvement": "#8a919c",
+    "stagnation": "#1f62bf",
+    "still running": "#28965a",
+    "evaluations failed": "#d62828",
+    "convergence": "#0096a0",
+}
 _OTHER_COLOR = "#8c50aa"
+_SYMBOLS = ("circle", "diamond", "triangle-up", "square", "cross", "x")
+"""Of the kinds of emitters, in the order of the run's parameter."""
 
 
 @dataclass(frozen=True)
@@ -49,19 +58,20 @@ def emitter_histories(result: Result) -> EmitterHistories | Missing:
     outcomes = emitter_outcomes(result.emitters, result.task.reward_areas)
     last = _last_seen(result)
     rows = [EmitterRow(outcome, last.get(outcome.id, outcome.born)) for outcome in outcomes]
-    about = _about(rows)
+    kinds = result.parameters.emitter_kinds
+    about = _about(rows, kinds)
     if len(rows) > MOST_EMITTERS:
         longest = sorted(rows, key=lambda row: (-row.outcome.evaluations, row.outcome.id))[:MOST_EMITTERS]
         rows = sorted(longest, key=lambda row: row.outcome.id)
         about += f" Shown are the {MOST_EMITTERS:,} that spent the most evaluations."
-    return EmitterHistories(rows, emitter_figure(rows, result.evaluations), about)
+    return EmitterHistories(rows, emitter_figure(rows, result.evaluations, kinds), about)
 
 
 def _check(result: Result) -> None:
     for record in result.emitters:
         for entry in fields(record):
             value = getattr(record, entry.name)
-            if entry.name != "ended_by" and not (isinstance(value, (int, float)) and math.isfinite(value)):
+            if entry.name not in ("ended_by", "kind") and not (isinstance(value, (int, float)) and math.isfinite(value)):
                 raise InvalidInputError(f"The list of emitters is damaged: {entry.name} of emitter {record.id} is {value!r}.")
 
 
@@ -73,29 +83,37 @@ def _last_seen(result: Result) -> dict[int, int]:
     return {int(number): int(end) for number, end in zip(ids, last, strict=True) if number >= 0}
 
 
-def _about(rows: Sequence[EmitterRow]) -> str:
-    reasons: dict[str, int] = {}
-    for row in rows:
-        reasons[row.outcome.ended_by] = reasons.get(row.outcome.ended_by, 0) + 1
+def _about(rows: Sequence[EmitterRow], kinds: Sequence[str]) -> str:
+    reasons = Counter(row.outcome.ended_by for row in rows)
     words = ", ".join(f"{count:,} {_reason_words(reason)}" for reason, count in reasons.items())
-    return f"{counted(len(rows), 'emitter', 'emitters')}: {words}."
+    sentences = [f"{counted(len(rows), 'emitter', 'emitters')}: {words}."]
+    for kind in kinds if tuple(kinds) != ("elitist",) else ():
+        some = [row.outcome for row in rows if row.outcome.kind == kind]
+        raised = sum(emitter.best_reward > emitter.first_reward for emitter in some)
+        spent = sum(emitter.evaluations for emitter in some)
+        sentences.append(
+            f"{kind}: {counted(len(some), 'emitter', 'emitters')}, {spent:,} evaluations, {raised:,} raised their reward."
+        )
+    return " ".join(sentences)
 
 
 def _reason_words(reason: str) -> str:
     return reason if reason == "still running" else f"ended by {reason}"
 
 
-def emitter_figure(rows: Sequence[EmitterRow], evaluations: int) -> Figure:
-    """A line per emitter from its birth and first reward to its last evaluation and best reward, coloured by why it ended."""
+def emitter_figure(rows: Sequence[EmitterRow], evaluations: int, kinds: Sequence[str]) -> Figure:
+    """A line per emitter from its birth and first reward to its last evaluation and best reward, coloured by why it ended, with a mark
+    for its kind."""
     traces = []
-    for reason in dict.fromkeys(row.outcome.ended_by for row in rows):
-        some = [row for row in rows if row.outcome.ended_by == reason]
+    for kind, reason in dict.fromkeys((row.outcome.kind, row.outcome.ended_by) for row in rows):
+        some = [row for row in rows if (row.outcome.kind, row.outcome.ended_by) == (kind, reason)]
+        symbol = _SYMBOLS[kinds.index(kind) % len(_SYMBOLS)] if kind in kinds else _SYMBOLS[0]
         color = _COLORS.get(reason, _OTHER_COLOR)
         lines: tuple[list[Any], list[Any]] = ([], [])
         for row in some:
             lines[0].extend((row.outcome.born, row.last, None))
             lines[1].extend((*numbers([row.outcome.first_reward, row.outcome.best_reward]), None))
-        name = plot_words(_reason_words(reason))
+        name = plot_words(_reason_words(reason) if len(kinds) == 1 else f"{kind}, {_reason_words(reason)}")
         traces.append(
             {
                 "type": "scatter",
@@ -119,7 +137,7 @@ def emitter_figure(rows: Sequence[EmitterRow], evaluations: int) -> Figure:
                 "x": [row.last for row in some],
                 "y": numbers([row.outcome.best_reward for row in some]),
                 "text": [_hover(row) for row in some],
-                "marker": {"color": color, "size": 7 if len(rows) < 300 else 4},
+                "marker": {"color": color, "size": 7 if len(rows) < 300 else 4, "symbol": symbol},
                 "hovertemplate": "%{text}<extra></extra>",
             }
         )
@@ -134,7 +152,7 @@ def emitter_figure(rows: Sequence[EmitterRow], evaluations: int) -> Figure:
 def _hover(row: EmitterRow) -> str:
     emitter = row.outcome
     lines = [
-        f"emitter {emitter.id}, {plot_words(emitter.area)}",
+        f"emitter {emitter.id} ({plot_words(emitter.kind)}), {plot_words(emitter.area)}",
         f"born after {emitter.born:,} evaluations from policy {emitter.ancestor}",
         f"{counted(emitter.evaluations, 'evaluation', 'evaluations')}, the last after {row.last:,}",
         f"reward {emitter.first_reward:.3f} to {emitter.best_reward:.3f}",

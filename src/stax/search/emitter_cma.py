@@ -1,0 +1,207 @@
+"""Emitters that are an evolution strategy with covariance matrix adaptation (the package `cmaes`, after Hansen).
+
+The optimiser's state lives in the emitter's memory, and an optimiser is made from it for each generation. So one that comes from
+a checkpoint is made in the same way as one that never was in a file, and goes on with the same bits.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from threadpoolctl import ThreadpoolController
+
+from stax.errors import InvalidInputError
+from stax.search.emitter_kind import EmitterKind
+from stax.search.policy_set import PolicySet
+from stax.tasks.task import Genomes
+
+if TYPE_CHECKING:
+    from stax.search.emitter import Emitter
+    from stax.search.parameters import Parameters
+
+LEAST_POPULATION = 4
+"""With fewer draws there is nothing to adapt a covariance to."""
+MOST_GENES = 1000
+"""Of a full covariance matrix: with n genes it has n x n numbers, and is taken apart twice a generation."""
+STATE = {
+    "mean": "_mean",
+    "step": "_sigma",
+    "step_path": "_p_sigma",
+    "covariance_path": "_pc",
+    "covariance": "_C",
+    "values": "_funhist_values",
+    "generation": "_g",
+}
+"""What changes in an optimiser of the package as it goes on, by its name in the emitter's memory."""
+
+
+@cache
+def _libraries() -> ThreadpoolController:
+    return ThreadpoolController()
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """Matrix products on several threads round differently for another number of them."""
+    with _libraries().limit(limits=1, user_api="blas"), np.errstate(all="ignore"):
+        yield
+
+
+class SeparableCmaEmitter(EmitterKind):
+    """CMA-ES that adapts a step size for each gene, and no correlations: for large genomes."""
+
+    name = "sep-cma-es"
+
+    def __init__(self) -> None:
+        self._at_work: tuple[Emitter, Any] | None = None
+        """Between `ask` and `tell`: the optimiser that drew, so that it need not be made twice a generation."""
+
+    def fits(self, parameters: Parameters, genome_size: int) -> None:
+        if genome_size < 2:
+            raise InvalidInputError(f"Emitters of the kind {self.name} need genomes of at least 2 numbers, not {genome_size}.")
+        if population_size(parameters, genome_size) < LEAST_POPULATION:
+            raise InvalidInputError(
+                f"Parameter emitter_population must be at least {LEAST_POPULATION} for emitters of the kind {self.name},"
+                f" not {parameters.emitter_population}."
+            )
+
+    def start(self, emitter: Emitter, rng: np.random.Generator) -> Genomes:
+        with _one_thread():
+            optimizer = self._new(emitter)
+            self._remember(emitter, optimizer)
+            return self._drawn(emitter, optimizer, rng)
+
+    def ask(self, emitter: Emitter, rng: np.random.Generator) -> tuple[Genomes, NDArray[np.int64]]:
+        with _one_thread():
+            genomes = self._drawn(emitter, self._optimizer(emitter), rng)
+        # They are drawn around a mean that is no policy: what they all come from is the ancestor.
+        return genomes, np.repeat(emitter.ancestor.id, len(genomes))
+
+    def tell(self, emitter: Emitter, offspring: PolicySet) -> PolicySet:
+        if not len(offspring):
+            return emitter.population
+        with _one_thread():
+            drew = self._at_work
+            optimizer = drew[1] if drew and drew[0] is emitter else self._optimizer(emitter)
+            self._at_work = None
+            told = [(genome, -reward) for genome, reward in zip(offspring.genome, offspring.reward.tolist(), strict=True)]
+            # Missing ones are told as the worst, at the mean, where they move nothing.
+            missing = optimizer.population_size - len(told)
+            worst = float(-offspring.reward.min())
+            optimizer.tell(told + [(optimizer.mean.copy(), worst)] * missing)
+            emitter.memory["converged"] = not self._remember(emitter, optimizer) or optimizer.should_stop()
+        return offspring
+
+    def ended_by(self, emitter: Emitter) -> str:
+        return "convergence" if emitter.memory["converged"] else ""
+
+    def check(self, emitter: Emitter) -> None:
+        fresh = self._new(emitter)
+        for name in STATE:
+            known, wanted = emitter.memory.get(name), np.shape(self._compact(name, getattr(fresh, STATE[name])))
+            if known is None or known.shape != wanted:
+                found = "missing" if known is None else f"of shape {known.shape}"
+                raise InvalidInputError(f"The state's emitter {emitter.id} is no {self.name}: its {name} is {found}.")
+        if "converged" not in emitter.memory or not _sound(emitter.memory):
+            raise InvalidInputError(f"The state's emitter {emitter.id} is no {self.name}: its numbers are damaged.")
+
+    # The optimiser and its state
+
+    def _new(self, emitter: Emitter) -> Any:
+        """An optimiser as it is at the start."""
+        genes = emitter.ancestor.genome.shape[1]
+        optimizer = self._make(
+            mean=emitter.ancestor.genome[0].copy(),
+            sigma=emitter.sigma,
+            population_size=population_size(emitter.parameters, genes),
+        )
+        # Made of whatever was in the computer's memory.
+        optimizer._funhist_values[:] = 0.0
+        return optimizer
+
+    def _make(self, **options: Any) -> Any:
+        from cmaes import SepCMA
+
+        return SepCMA(**options)
+
+    def _optimizer(self, emitter: Emitter) -> Any:
+        """The optimiser as the emitter remembers it."""
+        optimizer = self._new(emitter)
+        for name, attribute in STATE.items():
+            known = emitter.memory[name]
+            setattr(optimizer, attribute, self._expanded(name, known) if known.ndim else known.item())
+        optimizer._g = int(optimizer._g)
+        return optimizer
+
+    def _remember(self, emitter: Emitter, optimizer: Any) -> bool:
+        """Whether it can go on: steps that have become endless or nothing are not worth remembering."""
+        state = {name: self._compact(name, getattr(optimizer, attribute)) for name, attribute in STATE.items()}
+        if not _sound(state):
+            return False
+        emitter.memory.update(state)
+        emitter.memory["converged"] = False
+        return True
+
+    def _compact(self, name: str, value: Any) -> Any:
+        return value
+
+    def _expanded(self, name: str, known: NDArray[np.float64]) -> NDArray[np.float64]:
+        return known.copy()
+
+    def _drawn(self, emitter: Emitter, optimizer: Any, rng: np.random.Generator) -> Genomes:
+        # Its own random numbers begin anew from ours every time, so that nothing of them has to be kept.
+        optimizer.reseed_rng(int(rng.integers(2**32)))
+        self._at_work = emitter, optimizer
+        return np.stack([optimizer.ask() for _ in range(optimizer.population_size)])
+
+
+class CmaEmitter(SeparableCmaEmitter):
+    """CMA-ES: draws around a mean, and adapts that, the step size and the covariance of genes to what was rewarded."""
+
+    name = "cma-es"
+
+    def fits(self, parameters: Parameters, genome_size: int) -> None:
+        super().fits(parameters, genome_size)
+        if genome_size > MOST_GENES:
+            raise InvalidInputError(
+                f"Emitters of the kind {self.name} keep a matrix of all pairs of genes, so genomes may have at most {MOST_GENES:,}"
+                f" numbers, not {genome_size:,}; take 'sep-cma-es'."
+            )
+
+    def _make(self, **options: Any) -> Any:
+        from cmaes import CMA
+
+        return CMA(**options)
+
+    def _compact(self, name: str, value: Any) -> Any:
+        """Of the covariance the upper triangle, which is all there is to know of it."""
+        if name != "covariance":
+            return value
+        # The package makes it symmetric in the same way before it uses it.
+        return ((value + value.T) / 2)[np.triu_indices(len(value))]
+
+    def _expanded(self, name: str, known: NDArray[np.float64]) -> NDArray[np.float64]:
+        if name != "covariance":
+            return known.copy()
+        genes = (math.isqrt(8 * len(known) + 1) - 1) // 2
+        covariance = np.empty((genes, genes))
+        rows, columns = np.triu_indices(genes)
+        covariance[rows, columns] = covariance[columns, rows] = known
+        return covariance
+
+
+def _sound(state: Mapping[str, Any]) -> bool:
+    return all(np.isfinite(state[name]).all() for name in STATE) and state["step"] > 0 and state["generation"] >= 0
+
+
+def population_size(parameters: Parameters, genome_size: int) -> int:
+    """How many policies an emitter draws per generation: M_E, or as many as CMA-ES has by its own rule for so many genes."""
+    if parameters.cma_population == "emitter":
+        return parameters.emitter_population
+    return 4 + math.floor(3 * math.log(genome_size))
