@@ -18,6 +18,7 @@ from stax.errors import InvalidInputError
 from stax.representation import tiles
 from stax.representation.autoencoder import ConvolutionalAutoencoder, DenseAutoencoder
 from stax.representation.choice import chosen, name_of, names_code, names_object
+from stax.representation.layers import linear
 from stax.representation.making import make_autoencoder
 from stax.representation.training import train_episode
 from stax.representation.variational import VariationalConvolutionalAutoencoder, VariationalDenseAutoencoder
@@ -482,3 +483,29 @@ def test_a_network_that_went_astray_is_told():
     space.train(rollouts)
     with pytest.raises(RuntimeError, match="not finite after 1 training episodes; a smaller learning_rate may help"):
         space.describe(rollouts)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(1, 70), st.lists(st.integers(1, 70), min_size=1, max_size=3), st.integers(1, 20), st.integers(1, 255))
+def test_bits_of_a_row_do_not_depend_on_its_place(size, hidden_sizes, code_size, shift):
+    network = DenseAutoencoder((size,), code_size, hidden_sizes=hidden_sizes)
+    values = torch.from_numpy(np.random.default_rng(size).standard_normal((network.rows_at_once, size), np.float32))
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        with torch.inference_mode():
+            straight, moved = (
+                torch.cat([network.encode(rows), network(rows)], dim=1) for rows in (values, values.roll(shift, 0))
+            )
+    finally:
+        torch.set_num_threads(before)
+    assert torch.equal(moved.roll(-shift, 0), straight)
+
+
+def test_even_rounding_changes_nothing_else():
+    layer, values = nn.Linear(10, 7), torch.randn(9, 10)
+    assert torch.allclose(linear(values, layer), layer(values), atol=1e-6)
+    ours, theirs = (
+        torch.autograd.grad(made.square().sum(), list(layer.parameters())) for made in (linear(values, layer), layer(values))
+    )
+    assert all(torch.allclose(one, other, rtol=1e-4, atol=1e-5) for one, other in zip(ours, theirs, strict=True))

@@ -31,6 +31,19 @@ EDGES = [
     ("grid_cells", [1, 1000], [0, 1001, 50.0], "a whole number of at least 1 and at most 1000"),
     ("mutation_sigma", [1e-300, 3], [0, 0.0, -1, float("nan"), float("inf"), True, None, "1"], "a number above 0"),
     ("learning_rate", [1e-9, 1], [0, -0.1, float("nan"), float("inf")], "a number above 0"),
+    ("kl_weight", [0, 0.5, 3], [-0.1, None, "1", float("nan"), float("inf")], "a number of at least 0"),
+    (
+        "hidden_sizes",
+        [(8,), [64, 32, 16], (10_000,)],
+        [(), 0, (8, 0), (8, 2.5), "8", (10_001,), None, (True,), ((8, 4), 2)],
+        "whole numbers of at least 1 and at most 10000",
+    ),
+    (
+        "autoencoder",
+        ["auto", "convolutional", "dense", "variational", "my.module:make", "module:Outer.Inner", "given:pair"],
+        ["deep", "module:", ":make", "a b:c", 7, None, ("auto",), "given:", "m:1"],
+        "one of 'auto', 'convolutional', 'dense', 'variational', or your own: 'module:name', in Python an object",
+    ),
     ("validation_share", [0.01, 0.9], [0, 0.91, 1, float("nan")], "a number above 0 and at most 0.9"),
     (
         "genome_bounds",

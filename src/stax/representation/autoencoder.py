@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from stax.errors import InvalidInputError, check_whole
-from stax.representation.layers import double, selu
+from stax.representation.layers import double, linear, selu
 
 ENCODER_CHANNELS = (32, 64, 32, 16)
 DECODER_CHANNELS = (32, 64, 32)
@@ -269,15 +269,14 @@ class DenseAutoencoder(VectorAutoencoder):
         """What the last layer of the encoder makes the codes of, (n, numbers)."""
         values = inputs
         for layer in self.encoder_layers[:-1]:
-            values = selu(layer(values))
+            values = selu(linear(values, cast(nn.Linear, layer)))
         return values
 
     def code(self, features: Tensor) -> Tensor:
-        return selu(self.encoder_layers[-1](features))
+        return selu(linear(features, cast(nn.Linear, self.encoder_layers[-1])))
 
     def decode(self, codes: Tensor) -> Tensor:
         values = codes
         for layer in self.decoder_layers[:-1]:
-            values = selu(layer(values))
-        reconstructions: Tensor = self.decoder_layers[-1](values)
-        return reconstructions
+            values = selu(linear(values, cast(nn.Linear, layer)))
+        return linear(values, cast(nn.Linear, self.decoder_layers[-1]))

@@ -1,4 +1,5 @@
-"""Two layers, written so that they cost a CPU less than PyTorch's own. What they compute is the same up to rounding.
+"""Two layers, written so that they cost a CPU less than PyTorch's own, and one whose rounding is even. What they compute is the
+same up to rounding.
 
 Measured on one core with AVX2: SELU takes two thirds of the time, the last transposed convolution a bit more than half.
 Other devices get PyTorch's own layers.
@@ -14,6 +15,8 @@ from torch.nn import functional
 
 SELU_ALPHA = 1.6732632423543772
 SELU_SCALE = 1.0507009873554805
+_EVEN = 16
+"""Outputs of a layer that are computed alike for all rows."""
 
 
 class _Selu(torch.autograd.Function):
@@ -73,6 +76,20 @@ def selu(values: Tensor) -> Tensor:
         return functional.selu_(values)
     result: Tensor = _Selu.apply(values)  # type: ignore[no-untyped-call]
     return result
+
+
+def linear(values: Tensor, layer: torch.nn.Linear) -> Tensor:
+    """What the layer makes of the values; the bits of a row do not depend on its place among the others.
+
+    The matrix products of some sizes sum the last rows of a block in another order. Of layers from 1 to 300 numbers to 1 to 129, every
+    seventh did so, and none whose outputs are a multiple of 16: so zeros are added.
+    """
+    missing = -layer.out_features % _EVEN
+    if not missing or values.device.type != "cpu":
+        result: Tensor = layer(values)
+        return result
+    weight, bias = functional.pad(layer.weight, (0, 0, 0, missing)), functional.pad(layer.bias, (0, missing))
+    return functional.linear(values, weight, bias)[:, : layer.out_features].contiguous()
 
 
 def double(values: Tensor, layer: torch.nn.ConvTranspose2d) -> Tensor:

@@ -34,8 +34,8 @@ class LearnedSpace(DescriptorSpace):
     """Codes of the used observations of a rollout, one after the other; surprise is their reconstruction error.
 
     All randomness comes from `seed`. The same seed and the same calls give the same bits on the same machine, on a CPU for any
-    number of torch threads. A row's descriptor does not depend on the other rows it is computed with, up to the last bit of
-    networks whose layers have odd sizes.
+    number of torch threads. A row's descriptor does not depend on the other rows it is computed with; that of a user's own
+    network may do so in its last bit.
 
     Args:
         task: whose rollouts are described; it draws the observations.

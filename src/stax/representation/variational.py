@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from stax.representation.autoencoder import Autoencoder, ConvolutionalAutoencoder, DenseAutoencoder
+from stax.representation.layers import linear
 
 _MOST_LOG_VARIANCE = 10.0
 """Of either sign; beyond it the exponential would leave 32 bits in the end."""
@@ -66,8 +67,7 @@ class VariationalDenseAutoencoder(DenseAutoencoder):
         self.encoder_spread = nn.Linear(cast(nn.Linear, self.encoder_layers[-1]).in_features, self.code_size)
 
     def code(self, features: Tensor) -> Tensor:
-        mean: Tensor = self.encoder_layers[-1](features)
-        return mean
+        return linear(features, cast(nn.Linear, self.encoder_layers[-1]))
 
     def loss(self, inputs: Tensor, noise: Tensor) -> tuple[Tensor, Tensor]:
         features = self.features(inputs)

@@ -24,7 +24,7 @@ class DescribedSpace(DescriptorSpace):
     def __init__(self, config: RunConfig, task: Task, why: str) -> None:
         samples = config.parameters.descriptor_samples or task.observation_samples
         self.size = samples * config.parameters.code_size
-        self._why = f"Autoencoder {config.parameters.autoencoder!r} {why}"
+        self.why = f"Autoencoder {config.parameters.autoencoder!r} {why}"
 
     def describe(self, rollouts: Rollouts) -> NoReturn:
         self._refuse()
@@ -40,4 +40,4 @@ class DescribedSpace(DescriptorSpace):
         self._refuse()
 
     def _refuse(self) -> NoReturn:
-        raise InvalidInputError(self._why)
+        raise InvalidInputError(self.why)

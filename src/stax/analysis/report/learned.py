@@ -16,6 +16,7 @@ from stax.analysis.report.figure import INK, Figure, axis, evaluations_axis, fig
 from stax.analysis.report.wording import Missing, attempt, numbers
 from stax.errors import InvalidInputError
 from stax.representation.learned import LearnedSpace
+from stax.runs.described_space import DescribedSpace
 from stax.runs.described_task import DescribedTask
 from stax.runs.result import Result
 from stax.search.policy_set import PolicySet
@@ -72,6 +73,8 @@ def learned_facts(result: Result, why_described: str) -> LearnedFacts | Missing:
     policies = final_policies(result)
     if isinstance(result.task, DescribedTask):
         return LearnedFacts(errors, Missing(why_described), None, Missing(why_described))
+    if isinstance(result.space, DescribedSpace):
+        return LearnedFacts(errors, Missing(result.space.why), None, Missing(result.space.why))
     if not len(policies):
         return LearnedFacts(errors, Missing("The archives are empty."), None, Missing("The archives are empty."))
     shown = attempt(lambda: _shown(result, policies), "Drawing observations")
@@ -91,7 +94,7 @@ def _shown(result: Result, policies: PolicySet) -> list[Reconstruction] | Figure
     pictures = len(result.task.observation_shape) == 3
     count = min(PICTURES if pictures else VECTORS, len(policies))
     some = policies.take(np.unique(np.linspace(0, len(policies) - 1, count).round().astype(np.int64)))
-    return _reconstructions(result, some) if pictures else _vectors(result, some)
+    return _reconstructions(result, some) if pictures else _vectors(result, some, policies)
 
 
 def _seen_and_made(result: Result, policies: PolicySet) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -115,9 +118,15 @@ def _picture(pixels: NDArray[np.uint8]) -> str:
     return data_uri(png_bytes(np.ascontiguousarray(np.broadcast_to(pixels, (*pixels.shape[:2], 3)))), "image/png")
 
 
-def _vectors(result: Result, policies: PolicySet) -> Figure:
-    """The numbers seen and those made of them, one after the other; a colour per policy."""
+def _vectors(result: Result, policies: PolicySet, among: PolicySet) -> Figure:
+    """The numbers seen and those made of them, one after the other; a colour per policy.
+
+    They come in any units, so each is drawn by how far it is from the mean of all policies, in standard deviations of theirs.
+    """
     seen, made = _seen_and_made(result, policies)
+    everywhere = np.asarray(result.task.observe(among.rollouts()), np.float64)[:, -1]
+    deviation = everywhere.std(axis=0)
+    middle, unit = everywhere.mean(axis=0), np.where(deviation > 1e-6 * np.abs(everywhere).max(axis=0), deviation, 1.0)
     traces = []
     colors = (NOVELTY_COLOR, REWARD_COLOR, "#28965a")
     for row, number in enumerate(policies.id.tolist()):
@@ -128,13 +137,15 @@ def _vectors(result: Result, policies: PolicySet) -> Figure:
                     "mode": "lines+markers",
                     "name": f"policy {number}, {name}",
                     "x": list(range(len(values))),
-                    "y": numbers(values),
+                    "y": numbers((values - middle) / unit),
+                    "text": [f"{value:.4g}" for value in values.tolist()],
+                    "hovertemplate": "place %{x}: %{text}<extra>%{fullData.name}</extra>",
                     "line": {"color": colors[row % len(colors)], "dash": dash, "width": 1.5},
                     "marker": {"size": 5},
                 }
             )
-    layout = {"xaxis": axis("place in the observation", dtick=1 if seen.shape[1] <= 20 else None), "yaxis": axis("value")}
-    return figure(traces, layout)
+    place = axis("place in the observation", dtick=1 if seen.shape[1] <= 20 else None)
+    return figure(traces, {"xaxis": place, "yaxis": axis("standard deviations")})
 
 
 # Errors
