@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 # OpenMP's idle threads, torch's among them, otherwise keep their cores busy waiting, which starves everybody else there; it must
 # be said before OpenMP is loaded.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+# With colorama installed, Numba otherwise writes the code that resets a terminal's colours to stdout when Python ends.
+os.environ.setdefault("NUMBA_DISABLE_ERROR_MESSAGE_HIGHLIGHTING", "1")
 
 from stax.errors import InvalidInputError
 from stax.tasks import ExternalTask, FunctionTask, RewardArea, Rollouts, Task, make_task

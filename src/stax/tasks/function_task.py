@@ -45,7 +45,7 @@ class FunctionTask(Task):
     ) -> None:
         if not callable(function):
             raise InvalidInputError(f"A FunctionTask takes a function, not {function!r}.")
-        self.name = name or getattr(function, "__name__", type(function).__name__)
+        self.name = name or str(getattr(function, "__name__", type(function).__name__))
         if genome_size is None:
             genome_size = getattr(function, "genome_size", None)
         if genome_size is None:
