@@ -107,8 +107,14 @@ def test_tasks_without_a_picture():
     task = PointTask()
     assert task.scene() is None
     assert task.picture_place(points) is None
-    figure = result_figure(fake_result(task, np.empty((30, 0)), None))
-    assert [axes.get_ylabel() for axes in figure.axes] == ["highest reward"]
+    result = fake_result(task, np.empty((30, 0)), None)
+    # Along a line, which is then all that the first component shows.
+    result.novelty_archive.descriptor = np.outer(np.arange(30.0), [3.0, 0.0, 4.0])
+    figure = result_figure(result)
+    assert [axes.get_ylabel() for axes in figure.axes] == ["second principal component", "highest reward"]
+    places = np.asarray(scatters(figure.axes[0])["novelty archive"].get_offsets())
+    np.testing.assert_allclose(np.abs(np.diff(places[:, 0])), 5.0)
+    np.testing.assert_allclose(places[:, 1], 0.0, atol=1e-9)
 
     task.reward_areas = (RewardArea("middle", (0.5,), 0.1),)
     task.ground_truth_bounds = ((0.0, 1.0),)

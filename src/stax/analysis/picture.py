@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.patches import Ellipse
 from matplotlib.patheffects import withStroke
-from matplotlib.ticker import FuncFormatter, MaxNLocator
+from matplotlib.ticker import FuncFormatter, MaxNLocator, ScalarFormatter
 from numpy.typing import NDArray
 
 from stax.runs.files import whole
@@ -41,14 +41,15 @@ def draw_result(result: Result, path: str | Path) -> None:
 
 
 def result_figure(result: Result) -> Figure:
-    """Left the ends of both archives' policies, right coverage and rewards over the evaluations; what is not known is left out."""
-    has_ends = result.task.ground_truth_bounds is not None
+    """Left the ends of both archives' policies, right coverage and rewards over the evaluations. Without a ground truth, policies lie
+    where the search saw them, and there is no coverage."""
     layout = ConstrainedLayoutEngine(w_pad=0.12, h_pad=0.1, wspace=0.03, hspace=0.03)
-    figure = Figure(figsize=(13, 6.6) if has_ends else (7.5, 4.6), layout=layout)
-    figure.suptitle(_title(result), color=_INK, fontsize=14 if has_ends else 11)
-    grid = figure.add_gridspec(2, 2, width_ratios=(1.05, 1)) if has_ends else figure.add_gridspec(1, 1)
-    if not has_ends:
-        _draw_rewards(figure.add_subplot(grid[0, 0]), result)
+    figure = Figure(figsize=(13, 6.6), layout=layout)
+    figure.suptitle(_title(result), color=_INK, fontsize=14)
+    grid = figure.add_gridspec(2, 2, width_ratios=(1.05, 1))
+    if result.task.ground_truth_bounds is None:
+        _draw_descriptors(figure.add_subplot(grid[:, 0]), result)
+        _draw_rewards(figure.add_subplot(grid[:, 1]), result)
         return figure
     _draw_ends(figure.add_subplot(grid[:, 0]), result)
     coverage = figure.add_subplot(grid[0, 1])
@@ -92,17 +93,45 @@ def _draw_ends(axes: Axes, result: Result) -> None:
     for spine in axes.spines.values():
         spine.set_color(_PALE)
     _draw_areas(axes, task, place)
-    for name, archive, color in _archives(result):
-        if len(archive):
-            ends = place(archive.ground_truth)
-            # Smaller dots for more of them, so that dense regions do not become one blot.
-            size = float(np.clip(3000 / len(archive), 5, 26))
-            label = f"{name}: {len(archive):,} policies"
-            axes.scatter(ends[:, 0], ends[:, 1], size, color, alpha=0.65, linewidths=0, label=label, zorder=3)
+    _draw_policies(axes, result, [place(archive.ground_truth) for _, archive, _ in _archives(result)])
     if scene is not None and scene.start is not None:
         start = place(np.array([scene.start]))[0]
         axes.plot(*start, "x", color=_INK, markersize=11, markeredgewidth=2.5, linestyle="none", label="start", zorder=4)
     _legend_below(axes, -0.01 if scene else -0.1)
+
+
+def _draw_policies(axes: Axes, result: Result, points: list[NDArray[np.float64]]) -> None:
+    """A dot for each policy of both archives."""
+    for (name, archive, color), places in zip(_archives(result), points, strict=True):
+        if len(archive):
+            # Smaller dots for more of them, so that dense regions do not become one blot.
+            size = float(np.clip(3000 / len(archive), 5, 26))
+            label = f"{name}: {len(archive):,} policies"
+            axes.scatter(places[:, 0], places[:, 1], size, color, alpha=0.65, linewidths=0, label=label, zorder=3)
+
+
+def _draw_descriptors(axes: Axes, result: Result) -> None:
+    points, what = by_components([archive for _, archive, _ in _archives(result)])
+    axes.set(xlabel=f"first principal component of {what}", ylabel="second principal component")
+    _tidy(axes)
+    # The components are no counts of evaluations.
+    axes.xaxis.set_major_formatter(ScalarFormatter())
+    _draw_policies(axes, result, points)
+    _legend_below(axes, -0.1)
+
+
+def by_components(archives: Sequence[PolicySet]) -> tuple[list[NDArray[np.float64]], str]:
+    """Places of policies where there is no ground truth, (n, 2) for each archive: along the two directions in which their descriptors
+    differ most, or for methods that compare nothing their genomes. And in words, which of the two."""
+    described = archives[0].descriptor.shape[1] > 0
+    values = [archive.descriptor if described else archive.genome for archive in archives]
+    both = np.concatenate(values)
+    known = both[np.isfinite(both).all(axis=1)]
+    center = known.mean(axis=0) if len(known) else np.zeros(both.shape[1])
+    _, _, directions = np.linalg.svd(known - center, full_matrices=False)
+    plane = np.zeros((both.shape[1], 2))
+    plane[:, : len(directions[:2])] = directions[:2].T
+    return [(part - center) @ plane for part in values], "the descriptors" if described else "the genomes"
 
 
 def _legend_below(axes: Axes, place: float) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stax.analysis.film_files import png_bytes
-from stax.analysis.picture import NOVELTY_COLOR, REWARD_COLOR
+from stax.analysis.picture import NOVELTY_COLOR, REWARD_COLOR, by_components
 from stax.analysis.report.facts import area_color
 from stax.analysis.report.figure import Figure, axis, figure
 from stax.analysis.report.wording import Missing, attempt, numbers, plot_words
@@ -180,17 +180,13 @@ def _by_ground_truth(task: Task, archives: list[PolicySet]) -> _Places:
 
 def _by_descriptor(archives: list[PolicySet]) -> _Places:
     """Without a ground truth: by the two directions in which the descriptors differ most; the genomes of random search."""
-    described = archives[0].descriptor.shape[1] > 0
-    values = [archive.descriptor if described else archive.genome for archive in archives]
-    what = "the descriptors that the search compared them by" if described else "their genomes, since nothing else was compared"
-    both = np.concatenate(values)
-    known = both[np.isfinite(both).all(axis=1)]
-    center = known.mean(axis=0) if len(known) else np.zeros(both.shape[1])
-    _, _, directions = np.linalg.svd(known - center, full_matrices=False)
-    plane = np.zeros((both.shape[1], 2))
-    plane[:, : len(directions[:2])] = directions[:2].T
+    points, which = by_components(archives)
+    what = {
+        "the descriptors": "the descriptors that the search compared them by",
+        "the genomes": "their genomes, since nothing else was compared",
+    }[which]
     return _Places(
-        points=[(part - center) @ plane for part in values],
+        points=points,
         x=axis("first principal component"),
         y=axis("second principal component"),
         about=f"The task has no ground truth, so policies lie here by the two principal components of {what}",
