@@ -79,7 +79,30 @@ def _paper_budget() -> Iterator[Run]:
         yield Run("redundant-arm", algo, algo, 0, 500_000)
 
 
+EMITTERS: dict[str, dict[str, Any]] = {
+    "elitist": {},
+    "cma-es": {"emitter_kinds": "cma-es"},
+    "novelty": {"emitter_kinds": "novelty"},
+    "bandit of the three": {"emitter_kinds": "elitist,cma-es,novelty"},
+}
+SCHEDULERS: dict[str, dict[str, Any]] = {
+    "alternating": {},
+    "a quarter explores": {"scheduler": "fixed-ratio", "exploration_share": 0.25},
+    "adaptive": {"scheduler": "adaptive"},
+}
+
+
+def _variants(variants: dict[str, dict[str, Any]], seeds: int) -> Iterator[Run]:
+    """Of serene, whose space is the ground truth: no autoencoder lies between what emitters do and what comes of it."""
+    for seed in range(seeds):
+        for task in ("redundant-arm", "curling"):
+            for label, parameters in variants.items():
+                yield Run(task, label, "serene", seed, 50_000, parameters=parameters)
+
+
 STUDIES = {
+    "emitters": lambda: _variants(EMITTERS, 3),
+    "schedulers": lambda: _variants(SCHEDULERS, 3),
     "ground-truth": lambda: _methods(("ns", "serene", "map-elites", "moo-nr"), 100_000, 3),
     "paper-budget": _paper_budget,
     "learned": lambda: _methods(("taxons", "stax", "stax-nt"), 20_000, 2),

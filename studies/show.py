@@ -30,6 +30,13 @@ COLORS = {
     "stax, exploration only": "#CC79A7",
     "default training": "#CC79A7",
     "paper's training": "#0072B2",
+    "elitist": "#D55E00",
+    "cma-es": "#0072B2",
+    "novelty": "#009E73",
+    "bandit of the three": "#000000",
+    "alternating": "#D55E00",
+    "a quarter explores": "#0072B2",
+    "adaptive": "#009E73",
 }
 GROUND_TRUTH = ("ns", "serene", "map-elites", "moo-nr", "true states")
 """Drawn dashed, as in the paper."""
@@ -50,6 +57,7 @@ def load(study: str) -> Runs:
                 "coverage": 100 * float(row["coverage"]),
                 "rewards": rewards,
                 "reward": float(np.mean(rewards)),
+                "reward_archive": int(row["reward_archive"]),
                 "images_seen": int(row["images_seen"]),
                 "episodes": int(row["training_episodes"]),
                 "seconds": float(row["seconds"]),
@@ -93,7 +101,7 @@ def coverage_table(runs: Runs) -> str:
     return markdown(["coverage, %", *(TASKS[task] for task in tasks_of(runs))], lines)
 
 
-def reward_table(runs: Runs) -> str:
+def reward_table(runs: Runs, high: float = HIGH_REWARD) -> str:
     """Best reward per area, mean over seeds, and when every area had a high one."""
     lines = []
     for label in labels_of(runs):
@@ -101,18 +109,31 @@ def reward_table(runs: Runs) -> str:
         for task in tasks_of(runs):
             seeds = seeds_of(runs, task, label)
             best = np.mean([rows[-1]["rewards"] for rows in seeds], axis=0)
-            when = [first_high(rows) for rows in seeds]
+            when = [first_high(rows, high) for rows in seeds]
             reached = [evaluations for evaluations in when if evaluations is not None]
             soon = f"{np.median(reached):,.0f}" if len(reached) == len(when) else f"{len(reached)} of {len(when)} runs"
             cells.append(f"{', '.join(f'{reward:.2f}' for reward in best)}; {soon}")
         lines.append([label, *cells])
     names = [TASKS[task] for task in tasks_of(runs)]
-    return markdown([f"best reward per area; evaluations until all reach {HIGH_REWARD}", *names], lines)
+    return markdown([f"best reward per area; evaluations until all reach {high}", *names], lines)
 
 
-def first_high(rows: Rows) -> int | None:
+def archive_table(runs: Runs) -> str:
+    """How many rewarding policies were kept, and how long a run took."""
+    lines = []
+    for label in labels_of(runs):
+        cells = []
+        for task in tasks_of(runs):
+            last = [rows[-1] for rows in seeds_of(runs, task, label)]
+            kept = np.mean([row["reward_archive"] for row in last])
+            cells.append(f"{kept:,.0f}; {np.mean([row['seconds'] for row in last]):,.0f}")
+        lines.append([label, *cells])
+    return markdown(["policies in the reward archive; seconds of a run", *(TASKS[task] for task in tasks_of(runs))], lines)
+
+
+def first_high(rows: Rows, high: float) -> int | None:
     for row in rows:
-        if min(row["rewards"]) >= HIGH_REWARD:
+        if min(row["rewards"]) >= high:
             return int(row["evaluations"])
     return None
 
@@ -178,6 +199,8 @@ def main() -> None:
         "ground-truth": lambda runs: coverage_table(runs) + "\n\n" + reward_table(runs),
         "paper-budget": lambda runs: coverage_table(runs) + "\n\n" + reward_table(runs),
         "learned": lambda runs: coverage_table(runs) + "\n\n" + reward_table(runs),
+        "emitters": lambda runs: coverage_table(runs) + "\n\n" + reward_table(runs, 0.95) + "\n\n" + archive_table(runs),
+        "schedulers": lambda runs: coverage_table(runs) + "\n\n" + reward_table(runs, 0.95) + "\n\n" + archive_table(runs),
         "ceiling": ceiling_table,
         "training": training_table,
     }
@@ -187,7 +210,7 @@ def main() -> None:
             continue
         runs = load(study)
         draw(study, runs, "coverage", "coverage, %")
-        if study in ("ground-truth", "paper-budget", "learned"):
+        if study not in ("ceiling", "training"):
             draw(study, runs, "reward", "best reward, mean over areas")
         start, end = f"<!-- {study} -->\n", f"<!-- end of {study} -->"
         before, rest = page.split(start)

@@ -192,6 +192,22 @@ def test_a_run_killed_at_random_moments_ends_like_one_that_never_was(algo, out, 
     same_run(out, references(algo))
 
 
+def test_a_run_with_all_kinds_of_emitters_killed_at_random_moments_ends_like_one_that_never_was(out, commands, tmp_path):
+    """With the states of CMA-ES and of bandits in its checkpoints."""
+    parts = {"emitter_kinds": "cma-es,novelty,elitist", "scheduler": "adaptive", "emitter_population": 4}
+    chance, trouble, whole = random.Random("emitters"), tmp_path / "trouble.json", tmp_path / "whole"
+    trouble.write_text('{"pause": 0.01}')
+    stax.run(TASK, algo="serene", budget=BUDGET, seed=SEED, workers=1, out=whole, **{**QUICK, **parts})
+    assert len({record.kind for record in stax.load(whole).emitters}) == 3
+    hits, command = [], commands.start(*arguments("serene", out, *as_options(parts)), STAX_TEST_TROUBLE=str(trouble))
+    for _ in range(3):
+        hits.append(kill_somewhere(command, out, chance) and summary(out)["status"] != "finished")
+        command = commands.start(*go_on(out), STAX_TEST_TROUBLE=str(trouble))
+    assert command.wait() == 0, command.said
+    assert any(hits)
+    same_run(out, whole)
+
+
 @pytest.mark.parametrize(("algo", "first"), [("ns", 1), ("stax", 12)])
 def test_a_run_killed_at_every_write_ends_like_one_that_never_was(algo, first, out, commands, references):
     """The first process is killed before its first write to the folder, the next one before its second, and so on."""
