@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,6 +19,7 @@ from stax.analysis.recorded import find_runs
 from stax.analysis.report import write_report
 from stax.analysis.report.learned import learned_facts
 from stax.cli.main import main
+from stax.runs.campaign import read_campaign
 from stax.runs.config import read_config
 from stax.runs.folder import RunFolder
 from troubled_tasks import SquareTask
@@ -234,10 +236,9 @@ def test_campaigns_may_differ_in_autoencoders(tmp_path):
         parameters.autoencoder = "own_autoencoders:plain"
         """
     )
-    assert main(["campaign", str(tmp_path / "campaign.toml"), "--quiet", "--processes", "1"]) == 0
-    configs = {run.path.name: run.config.parameters for run in find_runs([tmp_path / "runs"])}
-    assert {parameters.hidden_sizes for parameters in configs.values()} == {(6, 4), (64, 32)}
-    assert {parameters.autoencoder for parameters in configs.values()} == {"auto", "own_autoencoders:plain"}
+    campaign = read_campaign(tmp_path / "campaign.toml")
+    chosen = [(run.config.parameters.hidden_sizes, run.config.parameters.autoencoder) for run in campaign.runs]
+    assert chosen == [((6, 4), "auto"), ((64, 32), "own_autoencoders:plain")]
     text = (tmp_path / "campaign.toml").read_text()
     (tmp_path / "wrong.toml").write_text(text.replace(":plain", ":bent").replace('/runs"', '/wrong"'))
     assert main(["campaign", str(tmp_path / "wrong.toml"), "--quiet"]) == 2
@@ -276,3 +277,43 @@ def test_metrics_of_a_variational_run_have_errors(tmp_path):
     assert errors
     assert np.isfinite(errors).all()
     assert json.dumps(result.summary())
+
+
+# The page
+
+
+PAGE = (Path(__file__).parent.parent / "docs" / "autoencoders.md").read_text()
+PAIR, OWN, AGAIN = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+
+
+def test_the_page_s_pair_runs():
+    names: dict[str, object] = {"__name__": "example"}
+    exec(compile(PAIR, "pair", "exec"), names)
+    result = names["result"]
+    assert result.training_episodes
+    assert result.parameters.autoencoder == "given:make"
+    assert result.novelty_archive.descriptor.shape[1] == 50
+
+
+def test_the_page_s_autoencoder_runs():
+    names: dict[str, object] = {"__name__": "example"}
+    exec(compile(OWN, "own", "exec"), names)
+    first, again = (stax.run(TASK, **{**GIVEN, "workers": workers}, autoencoder=names["Forgiving"]) for workers in (1, 2))
+    assert first.training_episodes > 1
+    np.testing.assert_array_equal(first.novelty_archive.descriptor, again.novelty_archive.descriptor)
+
+
+def test_the_page_s_way_to_go_on(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(stax.RunInterrupted):
+        stax.run("redundant-arm", out="runs/mine", stop=Stop(2), **GIVEN, autoencoder=arm_pair())
+    encoder, decoder = arm_pair()
+    rollouts = stax.make_task("redundant-arm").evaluate(np.zeros((1, stax.make_task("redundant-arm").genome_size)))
+    exec(compile(AGAIN, "again", "exec"), {"encoder": encoder, "decoder": decoder, "rollouts": rollouts})
+    assert summary(tmp_path / "runs" / "mine")["status"] == "finished"
+
+
+def arm_pair():
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(11)
+        return own_autoencoders.pictures((64, 64, 3), 3)
