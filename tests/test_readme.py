@@ -11,7 +11,7 @@ import stax
 from stax.tasks.contract import check_task
 
 ROOT = Path(__file__).parent.parent
-PAGES = ("README.md", "docs/own-tasks.md", "docs/tasks.md")
+PAGES = ("README.md", "docs/emitters.md", "docs/own-tasks.md", "docs/tasks.md")
 EXAMPLES = [(page, code) for page in PAGES for code in re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(), re.DOTALL)]
 
 

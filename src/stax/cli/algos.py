@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import shutil
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from stax.runs.config import RunSettings, settings_allowed
 from stax.search.methods import METHODS, Method, find_method
 from stax.search.parameters import ABOUT_PRESETS, PRESETS, allowed, make_parameters
+from stax.search.parts import ABOUT_KINDS, ABOUT_SCHEDULERS
 
 
 def algos_command(name: str | None, *, as_json: bool) -> str:
@@ -56,14 +57,22 @@ def _list(width: int) -> Iterator[str]:
     yield ""
     yield from _presets(width)
     yield ""
+    yield from _choices("Kinds of emitters (--set emitter_kinds=NAME,NAME; your own as module:Class):", ABOUT_KINDS, width)
+    yield ""
+    yield from _choices("Schedulers (--set scheduler=NAME; your own as module:Class):", ABOUT_SCHEDULERS, width)
+    yield ""
     yield "All parameters of a method: 'stax algos NAME'."
 
 
 def _presets(width: int) -> Iterator[str]:
-    yield "Presets (--preset NAME):"
-    widest = max(map(len, ABOUT_PRESETS))
-    for name, about in ABOUT_PRESETS.items():
-        yield from _wrap(f"  {name:<{widest}}  ", about, width)
+    return _choices("Presets (--preset NAME):", ABOUT_PRESETS, width)
+
+
+def _choices(title: str, about: Mapping[str, str], width: int) -> Iterator[str]:
+    yield from _wrap("", title, width, indent="  ")
+    widest = max(map(len, about))
+    for name, words in about.items():
+        yield from _wrap(f"  {name:<{widest}}  ", words, width)
 
 
 def _page(method: Method, width: int) -> Iterator[str]:

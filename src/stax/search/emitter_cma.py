@@ -1,7 +1,7 @@
 """Emitters that are an evolution strategy with covariance matrix adaptation (the package `cmaes`, after Hansen).
 
-The optimiser's state lives in the emitter's memory, and an optimiser is made from it for each generation. So one that comes from
-a checkpoint is made in the same way as one that never was in a file, and goes on with the same bits.
+The optimiser's state lives in the emitter's memory, and an optimiser is made from it whenever another emitter gets its turn. What it
+computes beyond that, the axes of its covariance, depends on nothing else: so it goes on with the same bits after a checkpoint.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class SeparableCmaEmitter(EmitterKind):
 
     def __init__(self) -> None:
         self._at_work: tuple[Emitter, Any] | None = None
-        """Between `ask` and `tell`: the optimiser that drew, so that it need not be made twice a generation."""
+        """The optimiser in use, whose axes are known already, and the emitter it belongs to."""
 
     def fits(self, parameters: Parameters, genome_size: int) -> None:
         if genome_size < 2:
@@ -73,13 +73,12 @@ class SeparableCmaEmitter(EmitterKind):
 
     def start(self, emitter: Emitter, rng: np.random.Generator) -> Genomes:
         with _one_thread():
-            optimizer = self._new(emitter)
-            self._remember(emitter, optimizer)
-            return self._drawn(emitter, optimizer, rng)
+            self._remember(emitter, self._new(emitter))
+            return self._drawn(self._optimizer(emitter), rng)
 
     def ask(self, emitter: Emitter, rng: np.random.Generator) -> tuple[Genomes, NDArray[np.int64]]:
         with _one_thread():
-            genomes = self._drawn(emitter, self._optimizer(emitter), rng)
+            genomes = self._drawn(self._optimizer(emitter), rng)
         # They are drawn around a mean that is no policy: what they all come from is the ancestor.
         return genomes, np.repeat(emitter.ancestor.id, len(genomes))
 
@@ -87,15 +86,16 @@ class SeparableCmaEmitter(EmitterKind):
         if not len(offspring):
             return emitter.population
         with _one_thread():
-            drew = self._at_work
-            optimizer = drew[1] if drew and drew[0] is emitter else self._optimizer(emitter)
-            self._at_work = None
+            optimizer = self._optimizer(emitter)
             told = [(genome, -reward) for genome, reward in zip(offspring.genome, offspring.reward.tolist(), strict=True)]
             # Missing ones are told as the worst, at the mean, where they move nothing.
             missing = optimizer.population_size - len(told)
             worst = float(-offspring.reward.min())
             optimizer.tell(told + [(optimizer.mean.copy(), worst)] * missing)
-            emitter.memory["converged"] = not self._remember(emitter, optimizer) or optimizer.should_stop()
+            if self._remember(emitter, optimizer):
+                emitter.memory["converged"] = optimizer.should_stop()
+            else:
+                emitter.memory["converged"], self._at_work = True, None
         return offspring
 
     def ended_by(self, emitter: Emitter) -> str:
@@ -132,11 +132,14 @@ class SeparableCmaEmitter(EmitterKind):
 
     def _optimizer(self, emitter: Emitter) -> Any:
         """The optimiser as the emitter remembers it."""
+        if self._at_work and self._at_work[0] is emitter:
+            return self._at_work[1]
         optimizer = self._new(emitter)
         for name, attribute in STATE.items():
             known = emitter.memory[name]
             setattr(optimizer, attribute, self._expanded(name, known) if known.ndim else known.item())
         optimizer._g = int(optimizer._g)
+        self._at_work = emitter, optimizer
         return optimizer
 
     def _remember(self, emitter: Emitter, optimizer: Any) -> bool:
@@ -154,10 +157,9 @@ class SeparableCmaEmitter(EmitterKind):
     def _expanded(self, name: str, known: NDArray[np.float64]) -> NDArray[np.float64]:
         return known.copy()
 
-    def _drawn(self, emitter: Emitter, optimizer: Any, rng: np.random.Generator) -> Genomes:
+    def _drawn(self, optimizer: Any, rng: np.random.Generator) -> Genomes:
         # Its own random numbers begin anew from ours every time, so that nothing of them has to be kept.
         optimizer.reseed_rng(int(rng.integers(2**32)))
-        self._at_work = emitter, optimizer
         return np.stack([optimizer.ask() for _ in range(optimizer.population_size)])
 
 

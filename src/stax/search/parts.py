@@ -38,6 +38,17 @@ SCHEDULERS: dict[str, Callable[[Parameters], Scheduler]] = {
         window=parameters.bandit_window, exploration=parameters.bandit_exploration
     ),
 }
+ABOUT_KINDS = {
+    "elitist": "the paper's: mutated copies of its best policies, of which the best survive",
+    "cma-es": "draws around a mean, and adapts that, its step and the covariance of genes; for genomes of up to 1,000 numbers",
+    "sep-cma-es": "the same with a step for each gene instead of a covariance; for any genome",
+    "novelty": "climbs novelty among rewarded policies: other ways to be rewarded",
+}
+ABOUT_SCHEDULERS = {
+    "alternating": "the paper's: exploration and exploitation by turns",
+    "fixed-ratio": "exploration_share of the evaluations to exploration",
+    "adaptive": "to the phase that promises more, by what each yielded recently",
+}
 GIVEN = "given:"
 _KINDS, _SCHEDULER = "emitter_kinds", "scheduler"
 WORDS = {_KINDS: "emitter kind", _SCHEDULER: "scheduler"}
