@@ -409,13 +409,16 @@ def test_what_does_not_fit_is_told_at_once(given, sentence):
     [
         (
             nn.Linear(4, 10),
-            "The autoencoder given must be a pair (encoder, decoder) of torch.nn.Module, a stax.Autoencoder, or a function",
+            "Autoencoder 'given:Linear' must be a pair (encoder, decoder) of torch.nn.Module, a stax.Autoencoder, or a function",
         ),
-        ((nn.Linear(4, 10),), "The autoencoder given must be a pair"),
+        ((nn.Linear(4, 10),), "Autoencoder 'given:pair' must be a pair"),
         (7, "not 7."),
-        (DenseAutoencoder((4,), 3), "The autoencoder given has the code_size 3; this search needs 10."),
-        (DenseAutoencoder((5,), 10), "The autoencoder given has the observation_shape (5,); this search needs (4,)."),
-        ((nn.Identity(), nn.Identity()), "The encoder of The autoencoder given gives (256, 4)"),
+        (DenseAutoencoder((4,), 3), "Autoencoder 'given:DenseAutoencoder' has the code_size 3; this search needs 10."),
+        (
+            DenseAutoencoder((5,), 10),
+            "Autoencoder 'given:DenseAutoencoder' has the observation_shape (5,); this search needs (4,).",
+        ),
+        ((nn.Identity(), nn.Identity()), "The encoder of Autoencoder 'given:pair' gives (256, 4)"),
         (stax.Autoencoder, "its method inputs gives a NoneType"),
     ],
 )

@@ -7,7 +7,7 @@ from typing import Any
 
 from stax.errors import InvalidInputError
 from stax.representation.autoencoder import Autoencoder, ConvolutionalAutoencoder, DenseAutoencoder
-from stax.representation.choice import chosen, names_code, names_object
+from stax.representation.choice import chosen, name_of, names_code, names_object
 from stax.representation.own import import_own, make_own
 from stax.representation.variational import VariationalConvolutionalAutoencoder, VariationalDenseAutoencoder
 
@@ -33,7 +33,7 @@ def make_autoencoder(
         center_observations, scale_observations: of a built-in one for pictures; vectors always get both.
     """
     if not isinstance(autoencoder, str):
-        return make_own(autoencoder, "The autoencoder given", observation_shape, code_size)
+        return make_own(autoencoder, f"Autoencoder {name_of(autoencoder)!r}", observation_shape, code_size)
     if names_code(autoencoder):
         return make_own(import_own(autoencoder), f"Autoencoder {autoencoder!r}", observation_shape, code_size)
     name = chosen(autoencoder, observation_shape)
