@@ -138,10 +138,10 @@ def test_a_task_that_is_evaluated_elsewhere():
     assert np.array_equal(searches[0].novelty_archive.policies.genome, searches[1].novelty_archive.policies.genome)
     assert searches[0].max_reward[0] > 0
     with pytest.raises(
-        stax.InvalidInputError, match="^Policies of task 'robot' are evaluated elsewhere: take them from Search.ask"
+        stax.InvalidInputError, match=r"^Policies of task 'robot' are evaluated elsewhere: take them from Search\.ask"
     ):
         task.evaluate(np.zeros((1, 4)))
-    with pytest.raises(stax.InvalidInputError, match="^Policies of task 'robot' are evaluated elsewhere"):
+    with pytest.raises(stax.InvalidInputError, match=r"^Policies of task 'robot' are evaluated elsewhere"):
         stax.run(task, algo="ns", budget=200)
 
 

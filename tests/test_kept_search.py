@@ -9,9 +9,7 @@ import stax
 
 
 def begin(path=None, algo="stax", budget=900, seed=2):
-    task = stax.FunctionTask(
-        lambda genomes: (np.maximum(0.0, genomes[:, 0] - 1), np.tanh(genomes)), genome_size=3, name="tanh"
-    )
+    task = stax.FunctionTask(lambda genomes: (np.maximum(0.0, genomes[:, 0] - 1), np.tanh(genomes)), genome_size=3, name="tanh")
     kept = []
 
     def keep(search, event):
