@@ -92,17 +92,17 @@ SCHEDULERS: dict[str, dict[str, Any]] = {
 }
 
 
-def _variants(variants: dict[str, dict[str, Any]], seeds: int) -> Iterator[Run]:
+def _variants(variants: dict[str, dict[str, Any]], tasks: tuple[str, ...]) -> Iterator[Run]:
     """Of serene, whose space is the ground truth: no autoencoder lies between what emitters do and what comes of it."""
-    for seed in range(seeds):
-        for task in ("redundant-arm", "curling"):
+    for task in tasks:
+        for seed in range(3):
             for label, parameters in variants.items():
                 yield Run(task, label, "serene", seed, 50_000, parameters=parameters)
 
 
 STUDIES = {
-    "emitters": lambda: _variants(EMITTERS, 3),
-    "schedulers": lambda: _variants(SCHEDULERS, 3),
+    "emitters": lambda: _variants(EMITTERS, ("redundant-arm", "curling")),
+    "schedulers": lambda: _variants(SCHEDULERS, ("redundant-arm",)),
     "ground-truth": lambda: _methods(("ns", "serene", "map-elites", "moo-nr"), 100_000, 3),
     "paper-budget": _paper_budget,
     "learned": lambda: _methods(("taxons", "stax", "stax-nt"), 20_000, 2),

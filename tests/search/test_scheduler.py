@@ -146,6 +146,8 @@ def test_the_adaptive_scheduler_turns_away_from_what_yields_less_than_it_used_to
     assert shares(lambda n: 1.0, lambda n: 1.0) == pytest.approx(0.5, abs=0.05)
     assert shares(lambda n: 1.0, lambda n: 5.0 * 0.97**n) > 0.7
     assert shares(lambda n: 0.97**n, lambda n: 0.2) < 0.3
+    # What never yielded anything does not yield less than it used to.
+    assert shares(lambda n: 1.0, lambda n: 0.0) == pytest.approx(0.5, abs=0.05)
     # The units do not matter.
     assert shares(lambda n: 100.0, lambda n: 1e-6 * 0.97**n) > 0.7
 

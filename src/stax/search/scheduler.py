@@ -101,7 +101,8 @@ class AdaptiveScheduler(Scheduler):
                 recent[chunk.phase].append(value)
         for phase, values in recent.items():
             mean = float(np.mean(returns[phase])) if values else 0.0
-            recent[phase] = [value / mean if mean > 0 else 0.0 for value in values]
+            # A phase that never yielded anything yields what it always did.
+            recent[phase] = [value / mean if mean > 0 else 1.0 for value in values]
         return most_promising(recent, self.exploration)
 
 
