@@ -88,6 +88,8 @@ class Walk(gymnasium.Env):
         }[self.observes]
 
     def render(self):
+        if self.trouble == "no brush":
+            raise gymnasium.error.DependencyNotInstalled("there is nothing to draw with")
         picture = np.full((40, 60, 3), 255, np.uint8)
         row, column = np.clip(20 + 10 * self.place[1], 0, 39), np.clip(20 + 10 * self.place[0], 0, 59)
         picture[int(row) - 2 : int(row) + 3, int(column) - 2 : int(column) + 3] = (214, 40, 40)

@@ -68,6 +68,12 @@ REFUSALS = [
     (WALK, ("reset=5",), r"reset must be a table of options"),
     ("gym:gymnasium_worlds:Endless-v0", (), r"'Endless-v0' does not say how many steps .*give a horizon, --set task.horizon=N"),
     ("gym:gymnasium_worlds:Blind-v0", ("observe=pictures",), r"cannot draw itself .*it can only render 'human'"),
+    (
+        WALK,
+        ("observe=pictures", "make.trouble=no picture"),
+        r"render must give uint8 of shape \(height, width, 3\), not float64",
+    ),
+    (WALK, ("observe=pictures", "make.trouble=no brush"), r"cannot be drawn: there is nothing to draw with"),
     (WALK, ("observe=pictures", "observe_indices=0"), r"observe_indices is for observe 'vector'"),
     (WALK, ("make.observes=dict",), r"observes a Dict; .*observation_key, one or a list of 'goal', 'place', 'side'"),
     (WALK, ("make.observes=dict", "observation_key=plac"), r"observes no 'plac'; there are 'goal', 'place', 'side'"),
@@ -158,22 +164,6 @@ def test_environments_that_break_their_contract(trouble, code, told, capsys, tmp
     lines = capsys.readouterr().err.splitlines()
     assert len(lines) == 1, lines
     assert re.search(told, lines[0]), lines
-
-
-def test_a_rendering_that_is_no_picture(capsys):
-    told = refused(
-        capsys,
-        "run",
-        WALK,
-        "--quiet",
-        "--budget",
-        20,
-        "--algo",
-        "random",
-        *as_options(QUICK),
-        *options("make.trouble=no picture", "observe=pictures"),
-    )
-    assert "render must give uint8 of shape (height, width, 3), not float64 of shape (40, 60, 3)" in told
 
 
 def test_info_that_is_not_there():

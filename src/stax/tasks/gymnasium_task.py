@@ -96,12 +96,13 @@ class GymnasiumTask(Task):
         self._keywords = check_table("make", "keywords for the environment", make)
         start = check_table("reset", "options for the environment's reset", reset) or None
         self.horizon = self._check_horizon(horizon)
-        env = self._new_environment(horizon=self.horizon)
+        env = self._new_environment()
+        self._render_modes = list(env.metadata.get("render_modes") or [])
         keys = check_words("observation_key", observation_key)
         reader, writer = ObservationReader(self._id, env.observation_space, keys), ActionWriter(self._id, env.action_space)
         self.policy_sizes = (reader.size, *check_hidden(hidden), writer.size)
         self.genome_size = network_genome_size(self.policy_sizes)
-        look = self._look(env, check_choice("observe", observe, self.choices["observe"]), observe_indices, samples, reader.size)
+        look = self._look(check_choice("observe", observe, self.choices["observe"]), observe_indices, samples, reader.size)
         self.observation_samples = len(look.steps)
         truth = self._truth(env, ground_truth, ground_truth_key, ground_truth_bounds, keys)
         self.ground_truth_bounds = None if truth is None else tuple(zip(truth.low.tolist(), truth.high.tolist(), strict=True))
@@ -109,7 +110,7 @@ class GymnasiumTask(Task):
         first = check_whole("seed", seed, 0, 2**31 - 1)
         self._runner = EpisodeRunner(
             self._id,
-            lambda: self._new_environment(horizon=self.horizon, render=look.picture is not None),
+            lambda: self._new_environment(render=look.picture is not None),
             reader,
             writer,
             sizes=self.policy_sizes,
@@ -127,8 +128,10 @@ class GymnasiumTask(Task):
 
     # What the options come to
 
-    def _new_environment(self, *, horizon: int, render: bool = False) -> Environment:
-        return make_environment(self._spec, self._keywords, horizon, render=render)
+    def _new_environment(self, *, render: bool = False) -> Environment:
+        if render and "rgb_array" not in self._render_modes:
+            raise InvalidInputError(cannot_render(self._id, self._render_modes))
+        return make_environment(self._spec, self._keywords, self.horizon, render=render)
 
     def _check_horizon(self, given: int | None) -> int:
         if given is not None:
@@ -139,7 +142,7 @@ class GymnasiumTask(Task):
             )
         return int(self._spec.max_episode_steps)
 
-    def _look(self, env: Environment, observe: str, indices: Any, samples: Any, size: int) -> Look:
+    def _look(self, observe: str, indices: Any, samples: Any, size: int) -> Look:
         steps = check_samples(samples, self.horizon)
         seen = check_indices("observe_indices", indices, size)
         if observe == "vector":
@@ -147,9 +150,6 @@ class GymnasiumTask(Task):
             return Look(steps, seen)
         if indices is not None:
             raise InvalidInputError("observe_indices is for observe 'vector', and means nothing for 'pictures'.")
-        modes = env.metadata.get("render_modes") or []
-        if "rgb_array" not in modes:
-            raise InvalidInputError(cannot_render(self._id, modes))
         self.observation_shape, self.observation_dtype = (PICTURE_SIDE, PICTURE_SIDE, 3), "uint8"
         return Look(steps, seen, lambda drawn: squeezed(self._drawing(drawn), PICTURE_SIDE))
 
@@ -216,12 +216,22 @@ class GymnasiumTask(Task):
                 )
             reader.read(outcome[0], vector)
             float(outcome[1])
+            if self.observation_dtype == "uint8":
+                self._try_drawing(seed, start)
         except InvalidInputError:
             raise
         except Exception as error:  # an environment may raise anything
             raise InvalidInputError(f"Environment {self._id!r} failed at its first step: {in_one_line(error)}.") from error
         finally:
             env.close()
+
+    def _try_drawing(self, seed: int, start: dict[str, Any] | None) -> None:
+        drawn = self._new_environment(render=True)
+        try:
+            drawn.reset(seed=seed, options=start)
+            self._drawing(drawn)
+        finally:
+            drawn.close()
 
     # What a task does
 
@@ -256,15 +266,9 @@ class GymnasiumTask(Task):
 
     def film(self, genome: ArrayLike, steps: Sequence[int], size: int = 512) -> Iterator[Picture]:
         one = self._one(genome)
-        env = self._new_environment(horizon=self.horizon)
-        env.close()
-        modes = env.metadata.get("render_modes") or []
-        if "rgb_array" not in modes:
-            raise InvalidInputError(cannot_render(self._id, modes))
-        drawn = self._new_environment(horizon=self.horizon, render=True)
-        wanted = set(steps)
+        drawn = self._new_environment(render=True)
         for step, _ in enumerate(self._runner.moments(one, drawn)):
-            if step in wanted:
+            if step in steps:
                 yield fitted(self._drawing(drawn), size)
 
     def _one(self, genome: ArrayLike) -> NDArray[np.float64]:
