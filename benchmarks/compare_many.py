@@ -26,8 +26,8 @@ from stax.analysis.measures import measure
 from stax.runs.config import make_config
 from stax.runs.folder import RunFolder
 from stax.runs.tables import save_archive, save_emitters, save_metrics, write_ledger
+from stax.search.making import fit
 from stax.search.policy_set import EXPLORATION, PolicySet
-from stax.search.search import fit
 from stax.tasks.task import area_rewards
 
 TASKS = ("curling", "hard-maze", "redundant-arm")

@@ -19,9 +19,9 @@ from stax.representation.space import DescriptorSpace, used_samples
 from stax.runs.config import RunConfig
 from stax.search.emitter import EmitterRecord
 from stax.search.grid import MOST_DIMENSIONS, Grid
+from stax.search.making import make_space
 from stax.search.methods import find_method
 from stax.search.policy_set import ORIGINS, PolicySet
-from stax.search.search import make_space
 from stax.tasks.task import RewardArea, Task
 
 if TYPE_CHECKING:

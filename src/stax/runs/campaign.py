@@ -26,9 +26,9 @@ from stax.errors import InvalidInputError, check_choice, check_whole
 from stax.runs.config import BACKENDS, RunConfig, make_config, read_toml, settings_allowed, split_table
 from stax.runs.files import read_text, write_text
 from stax.runs.folder import RunFolder, is_leftover
+from stax.search.making import fit, make_space
 from stax.search.methods import find_method
 from stax.search.parameters import allowed, no_such
-from stax.search.search import fit, make_space
 from stax.tasks import make_task
 from stax.tasks.task import Task
 

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from stax.runs.campaign import CampaignRun
 from stax.runs.config import RunConfig
 from stax.runs.cores import sharing_cores
-from stax.search.search import Search, make_search
+from stax.search.making import make_search
+from stax.search.search import Search
 from stax.tasks import make_task
 
 TRIAL_SECONDS = 2.0

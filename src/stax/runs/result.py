@@ -30,10 +30,11 @@ from stax.runs.tables import (
     write_ledger,
 )
 from stax.search.emitter import EmitterRecord
+from stax.search.making import make_space, without_objects
 from stax.search.methods import find_method
 from stax.search.parameters import Parameters, allowed
 from stax.search.policy_set import PolicySet
-from stax.search.search import Search, make_space, without_objects
+from stax.search.search import Search
 from stax.tasks import make_task
 from stax.tasks.task import Genomes, Task
 

@@ -21,7 +21,8 @@ from stax.runs.files import NONSENSE
 from stax.runs.folder import RunFolder, how_to_resume, is_leftover
 from stax.runs.result import Result, check_objects, load, remade_task, summarise
 from stax.runs.tables import save_metrics
-from stax.search.search import Observer, Search, make_search, without_objects
+from stax.search.making import make_search, without_objects
+from stax.search.search import Observer, Search
 from stax.search.state import State
 from stax.tasks import made_from, make_task
 from stax.tasks.task import Task

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from stax.search.emitter_kind import EmitterKind
+from stax.search.making import make_search
 from stax.search.methods import METHODS, Method
 from stax.search.parameters import PRESETS, Parameters
 from stax.search.policy_set import ORIGINS, PolicySet
 from stax.search.scheduler import Scheduler
-from stax.search.search import Search, make_search
+from stax.search.search import Search
 
 __all__ = [
     "METHODS",

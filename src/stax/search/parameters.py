@@ -193,9 +193,7 @@ class Parameters:
     bandit_window: int = _parameter(
         50, "turns or chunks that emitter_choice=bandit and scheduler=adaptive look back on", least=2
     )
-    bandit_exploration: float = _parameter(
-        1.0, "how much these two value what they have tried little", kind="number", least=0
-    )
+    bandit_exploration: float = _parameter(1.0, "how much these two value what they have tried little", kind="number", least=0)
     grid_cells: int = _parameter(50, "cells along each ground-truth dimension, for coverage and MAP-Elites", most=1000)
     descriptor: str = _parameter(
         "learned",

@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Generator
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from stax.errors import InvalidInputError, check_whole
-from stax.representation.choice import chosen, name_of
-from stax.representation.space import DescriptorSpace, GroundTruthSpace, NoSpace, StatesSpace
+from stax.errors import InvalidInputError
+from stax.representation.space import DescriptorSpace
 from stax.search.bandit import KindChoice
 from stax.search.emitter import Emitter, EmitterRecord
 from stax.search.grid import MOST_DIMENSIONS, Coverage, Elites, Grid
 from stax.search.meta_scheduler import schedule
-from stax.search.methods import Method, find_method
+from stax.search.methods import Method
 from stax.search.novelty import CandidateBuffer, References
-from stax.search.parameters import Parameters, make_parameters
-from stax.search.parts import Parts, check_built_in, make_parts, name_parts
+from stax.search.parameters import Parameters
+from stax.search.parts import Parts
 from stax.search.policy_set import GrowingSet, PolicySet
+from stax.search.random_numbers import RandomNumbers
 from stax.search.record import Ledger, Stopwatch
 from stax.search.scheduler import EXPLOITATION, EXPLORATION, INITIAL_POPULATION, Chunk, check_phase
 from stax.search.state import State, capture, restore
@@ -30,19 +29,6 @@ from stax.tasks.task import Genomes, Rollouts, Task
 Observer = Callable[["Search", str], None]
 """Called with "phase" when a phase begins, "training" after a training episode, "chunk" after a chunk of the budget, and
 "rest" between two passes of Algorithm 1's loop, when `Search.state` can be taken."""
-
-
-@dataclass(frozen=True)
-class RandomNumbers:
-    """One generator per role, all from the run's seed, so that no role's draws depend on another's."""
-
-    initial: np.random.Generator
-    mutation: np.random.Generator
-    archive: np.random.Generator
-    objective: np.random.Generator
-    parents: np.random.Generator
-    emitters: np.random.Generator
-    schedule: np.random.Generator
 
 
 class Search:
@@ -66,7 +52,7 @@ class Search:
         self.task, self.method, self.parameters, self.space = task, method, parameters, space
         self.budget, self.seed = budget, seed
         self.bounds = parameters.genome_bounds or task.genome_bounds
-        self.random = RandomNumbers(**{role: np.random.default_rng(s) for role, s in _seeds(seed).items() if role != _SPACE})
+        self.random = RandomNumbers.of(seed)
         self.stopwatch = Stopwatch("evaluation", "training", "encoding", "selection", "storage")
         self._observer = observer
         bounds = task.ground_truth_bounds
@@ -399,144 +385,3 @@ class Search:
         """What became of every emitter ever made, in that order."""
         records = self.retired + [EmitterRecord.of(emitter) for emitter in self.emitters]
         return sorted(records, key=lambda record: record.id)
-
-
-_SPACE = "space"
-_ROLES = ("initial", "mutation", "archive", "objective", "parents", "emitters", _SPACE, "schedule")
-"""A new role belongs to the end, or all seeds would mean something else."""
-
-
-def _seeds(seed: int) -> dict[str, np.random.SeedSequence]:
-    """A seed per role: those of `RandomNumbers` and the descriptor space's."""
-    return dict(zip(_ROLES, np.random.SeedSequence(seed).spawn(len(_ROLES)), strict=True))
-
-
-def make_search(
-    algo: str,
-    task: Task,
-    *,
-    budget: int,
-    seed: int = 0,
-    preset: str = "default",
-    device: str = "auto",
-    observer: Observer | None = None,
-    **parameters: Any,
-) -> Search:
-    """A search by the name of its method; parameters as keywords, see `stax algos`. An autoencoder, kinds of emitters and the
-    scheduler may also be objects.
-
-    ```python
-    search = stax.make_search("stax", task, budget=20_000, seed=0)
-    while not search.done:
-        search.tell(task.evaluate(search.ask()))
-    ```
-    """
-    parameters, objects = without_objects(parameters)
-    method, resolved = fit(algo, task, budget=budget, preset=preset, parameters=parameters)
-    seed = check_whole("seed", seed, 0)
-    space = make_space(task, method, resolved, seed, device, objects.get("autoencoder"))
-    parts = make_parts(resolved, name_parts(objects)[1], task.genome_size) if method.emitters else Parts()
-    return Search(task, method, resolved, budget=int(budget), seed=seed, space=space, parts=parts, observer=observer)
-
-
-def without_objects(parameters: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Parameters that can be written down, and those of them that were given as objects, as they were given."""
-    named, _ = name_parts(parameters)
-    if named.get("autoencoder") is not None and not isinstance(named["autoencoder"], str):
-        named["autoencoder"] = name_of(named["autoencoder"])
-    return named, {name: value for name, value in parameters.items() if named[name] is not value}
-
-
-def fit(
-    algo: str, task: Task, *, budget: int, preset: str = "default", parameters: Mapping[str, Any]
-) -> tuple[Method, Parameters]:
-    """The method and all parameters as a search on this task uses them, or one sentence that says why it cannot."""
-    method = find_method(algo)
-    resolved = make_parameters(preset, method.parameters, parameters)
-    budget = check_whole("budget", budget, 1)
-    if budget < resolved.population_size:
-        raise InvalidInputError(
-            f"budget must be at least one population of {resolved.population_size} evaluations, not {budget}."
-        )
-    samples = resolved.descriptor_samples or task.observation_samples
-    if samples > task.observation_samples:
-        raise InvalidInputError(
-            f"Parameter descriptor_samples must be at most {task.observation_samples}, the observations that task"
-            f" {task.name!r} keeps of a rollout, not {samples}."
-        )
-    resolved = replace(resolved, descriptor_samples=samples, genome_bounds=resolved.genome_bounds or task.genome_bounds)
-    _refuse_contradictions(method, resolved)
-    if resolved.descriptor == "learned":
-        chosen(resolved.autoencoder, task.observation_shape)
-    if resolved.emitters is not None:
-        method = replace(method, emitters=resolved.emitters)
-    if method.emitters:
-        check_built_in(resolved, task.genome_size)
-    if method.elites and task.ground_truth_bounds is None:
-        raise InvalidInputError(f"Task {task.name!r} has no ground-truth descriptor, which the grid of {algo} needs.")
-    return method, resolved
-
-
-def _refuse_contradictions(method: Method, parameters: Parameters) -> None:
-    """Parameters that the method cannot do with."""
-    algo, descriptor = method.name, parameters.descriptor
-    if "surprise" in method.objectives and descriptor != "learned":
-        raise InvalidInputError(
-            f"Parameter descriptor must be 'learned' for {algo}, whose selection needs surprise, not {descriptor!r}."
-        )
-    if method.elites and descriptor != "ground-truth":
-        raise InvalidInputError(
-            f"Parameter descriptor must be 'ground-truth' for {algo}, whose grid lies in that space, not {descriptor!r}."
-        )
-    if method.elites and parameters.emitters:
-        raise InvalidInputError(
-            f"Parameter emitters must be false for {algo}, which has no population to explore with, not True."
-        )
-    if method.random and descriptor != "none":
-        raise InvalidInputError(f"Parameter descriptor must be 'none' for {algo}, which compares nothing, not {descriptor!r}.")
-    if method.random and parameters.emitters:
-        raise InvalidInputError(f"Parameter emitters must be false for {algo}, which compares nothing, not True.")
-    if method.random and parameters.archive_selection != "uniform":
-        raise InvalidInputError(
-            f"Parameter archive_selection must be 'uniform' for {algo}, which measures no novelty, not {parameters.archive_selection!r}."
-        )
-    if not method.random and descriptor == "none":
-        raise InvalidInputError(
-            f"Parameter descriptor must be 'learned', 'ground-truth' or 'states' for {algo}, which compares behaviours, not 'none'."
-        )
-
-
-def make_space(
-    task: Task, method: Method, parameters: Parameters, seed: int, device: str, autoencoder: Any = None
-) -> DescriptorSpace:
-    """The descriptor space of a search with this seed, as it is at the start, with this autoencoder if it is an object."""
-    samples = parameters.descriptor_samples or task.observation_samples
-    if parameters.descriptor == "ground-truth":
-        return GroundTruthSpace(task)
-    if parameters.descriptor == "states":
-        return StatesSpace(task, samples)
-    if parameters.descriptor == "none":
-        return NoSpace()
-    # Here, because torch takes seconds to import and half of the methods do without.
-    from stax.representation.learned import LearnedSpace
-
-    return LearnedSpace(
-        task=task,
-        samples=samples,
-        code_size=parameters.code_size,
-        autoencoder=parameters.autoencoder if autoencoder is None else autoencoder,
-        hidden_sizes=parameters.hidden_sizes,
-        kl_weight=parameters.kl_weight,
-        learning_rate=parameters.learning_rate,
-        batch_size=parameters.batch_size,
-        max_epochs=parameters.max_epochs,
-        max_images_per_episode=parameters.max_images_per_episode,
-        center_observations=parameters.center_observations,
-        scale_observations=parameters.scale_observations,
-        validation_share=parameters.validation_share,
-        patience=parameters.patience,
-        keep="last" if parameters.kept_weights == "last" else "best",
-        reset=method.training == "reset",
-        seed=_seeds(seed)[_SPACE],
-        device=device,
-    )
