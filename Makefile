@@ -20,8 +20,9 @@ DEMO_BUDGET ?= 24000
 demo: setup
 	$(BIN)/stax run hard-maze --budget $(DEMO_BUDGET) --out demo/hard-maze-$$(date +%Y%m%d-%H%M%S)
 
+# Two files of tests at a time; those of one file one after the other, since they share what they set up.
 test: setup
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile
 
 check: setup
 	$(BIN)/ruff check .

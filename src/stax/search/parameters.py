@@ -283,6 +283,7 @@ def make_parameters(preset: str, method_values: Mapping[str, Any], given: Mappin
 def no_such(what: str, given: object, known: Iterable[str]) -> str:
     """One sentence that names the nearest right name."""
     names = list(known)
-    near = difflib.get_close_matches(str(given), names, n=1, cutoff=0.5)
+    begun = [name for name in names if given and name.startswith(str(given))]
+    near = begun or difflib.get_close_matches(str(given), names, n=1, cutoff=0.5)
     hint = f"did you mean {near[0]!r}? " if near else ""
     return f"There is no {what} {given!r}; {hint}there are {', '.join(names)}."
