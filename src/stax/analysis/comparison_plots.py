@@ -26,6 +26,8 @@ from stax.analysis.style import (
 )
 
 _MOST_COLUMNS = 3
+_TITLE = 34
+"""Letters that fit above a panel."""
 _LEAST_FOR_VIOLIN = 5
 """Runs from which on a violin says more than the points alone."""
 
@@ -47,7 +49,7 @@ def coverage_figure(tasks: Sequence[TaskComparison]) -> Figure:
     for axes, task in zip(panels, tasks, strict=True):
         for group in task.groups:
             draw_course(axes, group, group.coverage(), evaluations=task.runs.evaluations, groups=len(task.groups), unit=100)
-        axes.set(title=task.runs.task, ylabel="coverage in %", xlim=(0, task.runs.evaluations))
+        axes.set(title=_title(task, tasks), ylabel="coverage in %", xlim=(0, task.runs.evaluations))
         axes.set_ylim(bottom=0)
         tidy(axes)
     legend_below(figure, panels)
@@ -68,7 +70,7 @@ def reward_figure(tasks: Sequence[TaskComparison]) -> Figure:
                 draw_course(axes, group, group.max_reward(column), evaluations=task.runs.evaluations, groups=len(task.groups))
             # From below 0, so that a line of those who found nothing is seen.
             axes.set(xlim=(0, task.runs.evaluations), ylim=(-0.025 * highest, 1.04 * highest))
-            axes.set_title(f"{task.runs.task}: {area}")
+            axes.set_title(_title(task, tasks, f": {area}"))
             axes.set_ylabel("highest reward" if column == 0 else "")
             tidy(axes)
             panels.append(axes)
@@ -89,7 +91,7 @@ def final_coverage_figure(tasks: Sequence[TaskComparison]) -> Figure:
         for place, (group, finding) in enumerate(zip(task.groups, findings, strict=True)):
             draw_ends(axes, place, group, [100 * value for value in finding.values])
         labels = [wrapped(group.label, 30) for group in task.groups]
-        axes.set(title=task.runs.task, ylabel="coverage in %", xlim=(-0.6, len(labels) - 0.4))
+        axes.set(title=_title(task, tasks), ylabel="coverage in %", xlim=(-0.6, len(labels) - 0.4))
         tidy(axes, evaluations=False)
         if any("\n" in label for label in labels):
             axes.set_xticks(range(len(labels)), labels, rotation=90)
@@ -97,6 +99,16 @@ def final_coverage_figure(tasks: Sequence[TaskComparison]) -> Figure:
             axes.set_xticks(range(len(labels)), labels, rotation=40, ha="right", rotation_mode="anchor")
         axes.grid(visible=False, axis="x")
     return figure
+
+
+def _title(task: TaskComparison, tasks: Sequence[TaskComparison], more: str = "") -> str:
+    """The task's name with its options, in a few lines; without the options if they are many and no other task has this name."""
+    full = task.runs.task
+    name = full.partition(" (")[0]
+    if len(full + more) > _TITLE and sum(other.runs.task.partition(" (")[0] == name for other in tasks) == 1:
+        full = name
+    # A name may be longer than a line, and has no spaces to break it at.
+    return wrapped(full.replace(":", ": ") if len(full) > _TITLE else full, _TITLE) + more
 
 
 def _panels(count: int, high: float, wide: float = 4.2) -> tuple[Figure, list[Axes]]:
