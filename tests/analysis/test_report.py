@@ -49,6 +49,7 @@ def folders(tmp_path_factory) -> dict[str, Path]:
         "plane": ("report_tasks:PlaneTask", "ns", 60, 0, TINY),
         "line": ("report_tasks:LineTask", "ns", 60, 0, TINY),
         "evil": ("report_tasks:EvilTask", "stax", 200, 0, TINY),
+        "blind": ("drawn_tasks:SlidingTask", "random", 120, 0, {"population_size": 12}),
     }
     for name, (task, algo, budget, seed, more) in runs.items():
         stax.run(task, algo=algo, budget=budget, seed=seed, workers=2, out=parent / name, **more)
@@ -269,6 +270,9 @@ def test_an_interrupted_run_is_labelled(tabs, folders):
         ("sliding", "course", "Without a ground truth there is no coverage."),
         ("sliding", "archives", "The task has no ground truth, so policies lie here by the two principal components"),
         ("sliding", "learned", "The task has no ground truth that the learned space could be compared with."),
+        ("blind", "archives", "by the two principal components of their genomes, since nothing else was compared"),
+        ("blind", "learned", "random compares nothing and has no autoencoder."),
+        ("blind", "found", "policies, drawn at random"),
         ("given", "archives", "The task was given as an object, so it cannot be drawn here"),
         ("line", "archives", "Task 'line' has no picture to draw results over."),
     ],
@@ -283,7 +287,7 @@ def test_what_does_not_apply_is_said(name, section, words, pages):
 # Plots
 
 
-@pytest.mark.parametrize("name", ["arm", "maze", "grid", "plane", "line", "sliding", "given"])
+@pytest.mark.parametrize("name", ["arm", "maze", "grid", "plane", "line", "sliding", "given", "blind"])
 def test_every_policy_of_the_archives_has_its_place(name, folders, pages):
     result = stax.load(folders[name])
     figure = figures(pages[name])["archives"]
