@@ -18,7 +18,7 @@ from stax.runs.folder import RunFolder
 from stax.search.parts import EMITTER_KINDS, SCHEDULERS
 
 TASK = "redundant-arm"
-SMALL = {**QUICK, "emitter_population": 4, "chunk_size": 48}
+SMALL = {**QUICK, "emitter_population": 4, "chunk_size": 48, "checkpoint_seconds": 60}
 GIVEN = {**SMALL, "algo": "serene", "budget": 600, "seed": 4, "workers": 1}
 OPTIONS = ["--algo", "serene", "--budget", "600", "--seed", "4", "--workers", "1", "--quiet", *as_options(SMALL)]
 CHOICES = {
