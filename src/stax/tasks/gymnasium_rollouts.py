@@ -9,6 +9,7 @@ cheap step takes on joining what the rows say. What an episode comes to does not
 from __future__ import annotations
 
 import copy
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -26,6 +27,10 @@ from stax.tasks.task import Genomes, Picture
 Environment = gymnasium.Env[Any, Any]
 SIDE_BY_SIDE = 16
 """Environments that share a pass through the networks; more of them gain nothing."""
+_FEW = 4
+"""The same of environments that are dear to make."""
+_DEAR = 0.01
+"""Seconds from which on they are. Whether one is changes no result."""
 OVER = ("last", "max", "sum")
 """What an episode's reward can be of the values that `info` has step by step."""
 
@@ -162,9 +167,8 @@ class EpisodeRunner:
 
     def _run(self, genomes: Genomes, outcomes: Outcomes) -> None:
         episodes = len(genomes) * len(self._seeds)
+        self._make_slots(episodes)
         size = min(self._side_by_side, episodes)
-        while len(self._slots) < size:
-            self._slots.append(_Slot(self._make()))
         vectors, rows, forward = self._networks(genomes, size)
         waiting = iter(range(episodes))
         busy = self._slots[:size]
@@ -186,6 +190,14 @@ class EpisodeRunner:
                 if last is not slot:
                     busy[place] = last
                     vectors[place], rows[place] = vectors[len(busy)], rows[len(busy)]
+
+    def _make_slots(self, count: int) -> None:
+        """As many as are wanted, but few if each takes long to make: then a step is likely to take longer than a network, too."""
+        while len(self._slots) < min(count, self._side_by_side):
+            began = time.perf_counter()
+            self._slots.append(_Slot(self._make()))
+            if time.perf_counter() - began > _DEAR:
+                self._side_by_side = min(self._side_by_side, _FEW)
 
     def _networks(self, genomes: Genomes, size: int) -> tuple[NDArray[np.float64], NDArray[np.int64], Callable[[int], Any]]:
         """Room for observations, whose network each is for, and a function that gives the actions of the first so many."""

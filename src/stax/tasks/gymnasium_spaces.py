@@ -51,7 +51,8 @@ class ObservationReader:
         """(size,) the space's lowest values, -inf where there is none."""
         self.high = np.concatenate([high for _, high in flat])
         only = parts[0]
-        self._plain_shape = only.shape if not self.keys and isinstance(only, spaces.Box) else None
+        self._plain_shape = only.shape if len(parts) == 1 and isinstance(only, spaces.Box) else None
+        """Of a single array, which most observations are and which is read the quick way."""
 
     def _parts(self, space: spaces.Space[Any]) -> list[spaces.Space[Any]]:
         if isinstance(space, spaces.Dict):
@@ -79,7 +80,7 @@ class ObservationReader:
     def read(self, observation: Any, into: NDArray[np.float64]) -> None:
         """Writes the observation into a vector; one sentence if it is not of its space's shape."""
         if self._plain_shape is not None:
-            array = np.asarray(observation)
+            array = np.asarray(self._values(observation)[0] if self.keys else observation)
             if array.shape != self._plain_shape:
                 self._refuse(array.shape, self._plain_shape)
             into[:] = array if array.ndim == 1 else array.reshape(-1)
