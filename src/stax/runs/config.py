@@ -83,8 +83,8 @@ class RunSettings:
     )
     isolation: str = _setting(
         "auto",
-        "whether evaluations run in worker processes, which may crash and hang: process, none, or auto: for tasks of your own that"
-        " are given by name",
+        "whether evaluations run in worker processes, which may crash and hang: process, none, or auto: for Gymnasium environments"
+        " and tasks of your own that are given by name",
         kind="choice",
         choices=("auto", "process", "none"),
     )
