@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 # With colorama installed, Numba otherwise writes the code that resets a terminal's colours to stdout when Python ends.
 os.environ.setdefault("NUMBA_DISABLE_ERROR_MESSAGE_HIGHLIGHTING", "1")
+# Nor should pygame, with which Gymnasium draws, greet on stdout.
+os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
 
 from stax.errors import InvalidInputError
 from stax.tasks import ExternalTask, FunctionTask, RewardArea, Rollouts, Task, make_task
