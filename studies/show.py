@@ -119,16 +119,15 @@ def reward_table(runs: Runs, high: float = HIGH_REWARD) -> str:
 
 
 def archive_table(runs: Runs) -> str:
-    """How many rewarding policies were kept, and how long a run took."""
+    """How many rewarding policies were kept."""
     lines = []
     for label in labels_of(runs):
         cells = []
         for task in tasks_of(runs):
             last = [rows[-1] for rows in seeds_of(runs, task, label)]
-            kept = np.mean([row["reward_archive"] for row in last])
-            cells.append(f"{kept:,.0f}; {np.mean([row['seconds'] for row in last]):,.0f}")
+            cells.append(mean_and_range([row["reward_archive"] for row in last], ",.0f"))
         lines.append([label, *cells])
-    return markdown(["policies in the reward archive; seconds of a run", *(TASKS[task] for task in tasks_of(runs))], lines)
+    return markdown(["policies in the reward archive", *(TASKS[task] for task in tasks_of(runs))], lines)
 
 
 def first_high(rows: Rows, high: float) -> int | None:
