@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import own_parts
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -13,6 +12,7 @@ from test_determinism import outcome, same
 from test_state import go_on, states_of
 from tiny_task import finish, quick_search
 
+import own_parts
 from stax.errors import InvalidInputError
 from stax.search.bandit import KindChoice, most_promising
 from stax.search.scheduler import AdaptiveScheduler, AlternatingScheduler, Chunk, FixedRatioScheduler
