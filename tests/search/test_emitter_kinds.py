@@ -10,7 +10,6 @@ from itertools import pairwise
 
 import cmaes
 import numpy as np
-import own_parts
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -20,6 +19,7 @@ from test_state import copied, go_on, spoilt, states_of
 from threadpoolctl import threadpool_limits
 from tiny_task import TinyTask, finish, one_torch_thread, policies, quick_search
 
+import own_parts
 import stax
 from stax.errors import InvalidInputError
 from stax.search.emitter import Emitter, Memory
