@@ -49,6 +49,11 @@ class Dice(Scheduler):
         return ("exploration", "exploitation")[rng.integers(2)]
 
 
+class Stumbling(Scheduler):
+    def choose(self, course, rng):
+        return course[-99].phase
+
+
 class Lost(Scheduler):
     def choose(self, course, rng):
         return "holiday"

@@ -225,3 +225,11 @@ def test_a_scheduler_that_chooses_something_else_is_told():
         InvalidInputError, match=r"^The scheduler 'given:Lost' must choose 'exploration' or 'exploitation', not 'holiday'\.$"
     ):
         finish(search)
+
+
+def test_a_scheduler_that_raises_is_told():
+    search = quick_search("serene", scheduler=own_parts.Stumbling(), **OPTIONS)
+    with pytest.raises(
+        RuntimeError, match=r"^The scheduler 'given:Stumbling' failed in choose: IndexError: list index out of range"
+    ):
+        finish(search)

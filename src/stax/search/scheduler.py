@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from stax.errors import InvalidInputError
+from stax.errors import InvalidInputError, in_one_line
 from stax.search.bandit import most_promising
 
 INITIAL_POPULATION, EXPLORATION, EXPLOITATION = "initial population", "exploration", "exploitation"
@@ -106,8 +106,14 @@ class AdaptiveScheduler(Scheduler):
         return most_promising(recent, self.exploration)
 
 
-def check_phase(name: str, phase: object) -> str:
-    """What a scheduler chose, if there is such a phase."""
+def chosen_phase(name: str, scheduler: Scheduler, course: Sequence[Chunk], rng: np.random.Generator) -> str:
+    """What a scheduler chooses, which may be anybody's code."""
+    try:
+        phase = scheduler.choose(course, rng)
+    except InvalidInputError:
+        raise
+    except Exception as error:
+        raise RuntimeError(f"The scheduler {name!r} failed in choose: {in_one_line(error)}.") from error
     if phase not in (EXPLORATION, EXPLOITATION):
         raise InvalidInputError(f"The scheduler {name!r} must choose 'exploration' or 'exploitation', not {phase!r}.")
     return str(phase)

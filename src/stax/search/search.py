@@ -21,7 +21,7 @@ from stax.search.parts import Parts
 from stax.search.policy_set import GrowingSet, PolicySet
 from stax.search.random_numbers import RandomNumbers
 from stax.search.record import Ledger, Stopwatch
-from stax.search.scheduler import EXPLOITATION, EXPLORATION, INITIAL_POPULATION, Chunk, check_phase
+from stax.search.scheduler import EXPLOITATION, EXPLORATION, INITIAL_POPULATION, Chunk, chosen_phase
 from stax.search.state import State, capture, restore
 from stax.tasks.rollout_checks import check_rollouts
 from stax.tasks.task import Genomes, Rollouts, Task
@@ -240,7 +240,7 @@ class Search:
         possible = self.method.emitters and (len(self.candidates) or self.emitters)
         if not possible or self.course[-1].phase == INITIAL_POPULATION:
             return EXPLORATION
-        return check_phase(self.parameters.scheduler, self.scheduler.choose(self.course, self.random.schedule))
+        return chosen_phase(self.parameters.scheduler, self.scheduler, self.course, self.random.schedule)
 
     def retire(self, emitter: Emitter, ended_by: str) -> None:
         """The emitter is discarded; what became of it stays known."""
