@@ -27,7 +27,7 @@ SHORT_BUDGET = 1500
 _BLOCK = re.compile(
     r"^```(?P<kind>python|console|toml)(?: title=\"(?P<title>[^\"]+)\")?\n(?P<text>.*?)^```$", re.DOTALL | re.MULTILINE
 )
-_OUTPUT = re.compile(r"<!-- output -->\n(?:.*?<!-- end of output -->\n)?", re.DOTALL)
+_OUTPUT = re.compile(r"<!-- output -->\n(?:```text\n.*?^```\n<!-- end of output -->\n)?", re.DOTALL | re.MULTILINE)
 _PICTURE = re.compile(r"<!-- picture: (?P<made>\S+) -->\n!\[[^\]]*\]\((?P<shown>[^)]+)\)")
 _BUDGET = re.compile(r"(?P<before>--budget |budget ?= ?)[\d_]+")
 _PROGRESS = re.compile(

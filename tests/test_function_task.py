@@ -170,7 +170,7 @@ def test_a_new_task_works_and_passes_its_own_test(flags, tmp_path, capsys):
         f"cd {tmp_path / 'robots'}\n"
         f"stax check-task {target}\nstax run {target} --budget 5000\npython -m pytest test_my_robot.py\n"
     )
-    commands = [["-m", "stax", "check-task", target], ["-m", "pytest", "-q", "-p", "no:cacheprovider", "test_my_robot.py"]]
+    commands = [["-m", "stax", "check-task", target], ["-m", "pytest", "-p", "no:cacheprovider", "test_my_robot.py"]]
     for command in commands:
         done = subprocess.run([sys.executable, *command], cwd=tmp_path / "robots", capture_output=True, text=True, timeout=300)
         assert done.returncode == 0, done.stdout + done.stderr
