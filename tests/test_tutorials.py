@@ -58,7 +58,7 @@ def test_a_page_is_done_in_order(tmp_path):
     text = make_tutorials.with_outputs(page.read_text(), printed)
     assert "<!-- output -->\n```text\n42\n```\n<!-- end of output -->\n" in text
     empty_again = text.replace("```text\n42\n```\n<!-- end of output -->\n", "")
-    assert make_tutorials.with_outputs(empty_again, {end: "42\n" for end in list(printed)[:1]}) == text
+    assert make_tutorials.with_outputs(empty_again, dict.fromkeys(list(printed)[:1], "42\n")) == text
     page.write_text("```console\n$ exit 3\n```\n")
     with pytest.raises(SystemExit, match=r"page\.md: 'exit 3' ended with 3"):
         make_tutorials.run_page(page, tmp_path / "folder")
