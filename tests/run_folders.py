@@ -214,6 +214,17 @@ def _do(request: dict[str, Any]) -> None:
     os._exit(code)
 
 
+class Stop:
+    """Asks a run to stop at its so-manieth rest."""
+
+    def __init__(self, rests: int) -> None:
+        self.left = rests
+
+    def __call__(self) -> bool:
+        self.left -= 1
+        return self.left <= 0
+
+
 class _Killer:
     """Told by Python of every file that is about to be opened, renamed or removed; kills the process at one that is written."""
 

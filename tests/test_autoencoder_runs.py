@@ -12,7 +12,7 @@ import torch
 
 import own_autoencoders
 import stax
-from run_folders import QUICK, same_run, summary
+from run_folders import QUICK, Stop, same_run, summary
 from stax.analysis.grouping import group_runs
 from stax.analysis.measures import final_policies
 from stax.analysis.recorded import find_runs
@@ -28,17 +28,6 @@ TASK = "troubled_tasks:SquareTask"
 GIVEN = {**QUICK, "budget": 200, "seed": 3, "workers": 1, "code_size": 3}
 OPTIONS = ["--budget", "200", "--seed", "3", "--workers", "1", "--quiet"]
 OPTIONS += [part for name, value in {**QUICK, "code_size": 3}.items() for part in ("--set", f"{name}={value}")]
-
-
-class Stop:
-    """Asks a run to stop at its so-manieth rest."""
-
-    def __init__(self, rests: int) -> None:
-        self.left = rests
-
-    def __call__(self) -> bool:
-        self.left -= 1
-        return self.left <= 0
 
 
 def pair():

@@ -84,7 +84,7 @@ def test_autoencoders_by_name():
         ),
         ("given:pair", (4,), "The autoencoder 'given:pair' was given as an object, which its name cannot bring back"),
         ("no_such_module:make", (4,), "names the module 'no_such_module', which cannot be found."),
-        ("own_autoencoders:lost", (4,), "names 'lost', which the module 'own_autoencoders' does not have."),
+        ("own_autoencoders:lost", (4,), "names 'lost', which is not in the module 'own_autoencoders'."),
         ("own_broken_module:make", (4,), "Autoencoder 'own_broken_module:make' cannot be imported: "),
     ],
 )

@@ -82,7 +82,7 @@ def test_check_task():
         (["check-task", "hard-maze", "--set", "sensors"], "stax: --set takes OPTION=VALUE, not 'sensors'."),
         (
             ["check-task", "own_tasks:Nobody"],
-            "stax: Task 'own_tasks:Nobody' names 'Nobody', which is not a class or a function of the module 'own_tasks'.",
+            "stax: Task 'own_tasks:Nobody' names 'Nobody', which is not in the module 'own_tasks'.",
         ),
         (["check-task"], "stax check-task: the following arguments are required: NAME (see 'stax check-task --help')"),
         (

@@ -8,7 +8,7 @@ import pytest
 import stax
 
 
-def begin(path=None, algo="stax", budget=900, seed=2):
+def begin(path=None, algo="stax", budget=900, seed=2, **parameters):
     task = stax.FunctionTask(lambda genomes: (np.maximum(0.0, genomes[:, 0] - 1), np.tanh(genomes)), genome_size=3, name="tanh")
     kept = []
 
@@ -17,7 +17,7 @@ def begin(path=None, algo="stax", budget=900, seed=2):
             stax.save_search(search, path)
             kept.append(search.evaluations)
 
-    search = stax.make_search(algo, task, budget=budget, seed=seed, observer=keep if path else None)
+    search = stax.make_search(algo, task, budget=budget, seed=seed, observer=keep if path else None, **parameters)
     return search, task, kept
 
 
@@ -52,6 +52,8 @@ def test_a_kept_search_goes_on_with_the_same_bits(tmp_path):
         ({"algo": "stax-nt"}, "is the state of a search with method 'stax', not 'stax-nt'."),
         ({"budget": 901}, "is the state of a search with budget 900, not 901."),
         ({"seed": 3}, "is the state of a search with seed 2, not 3."),
+        ({"mutation_sigma": 0.4}, "is the state of a search with mutation_sigma 0.5, not 0.4."),
+        ({"genome_bounds": (-1, 2)}, "is the state of a search with genome_bounds [-5.0, 5.0], not [-1.0, 2.0]."),
     ],
 )
 def test_the_state_of_another_search_is_refused(other, words, tmp_path):

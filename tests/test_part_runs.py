@@ -10,7 +10,7 @@ import pytest
 
 import own_parts
 import stax
-from run_folders import QUICK, as_options, same_run, summary
+from run_folders import QUICK, Stop, as_options, same_run, summary
 from stax.analysis.report import write_report
 from stax.cli.main import main
 from stax.runs.config import read_config
@@ -26,17 +26,6 @@ CHOICES = {
     "by name": {"emitter_kinds": ("elitist", "own_parts:Widening"), "scheduler": "own_parts:Dice"},
     "objects": {"emitter_kinds": (own_parts.Widening(2.0), "cma-es"), "scheduler": own_parts.Dice()},
 }
-
-
-class Stop:
-    """Asks a run to stop at its so-manieth rest."""
-
-    def __init__(self, rests: int) -> None:
-        self.left = rests
-
-    def __call__(self) -> bool:
-        self.left -= 1
-        return self.left <= 0
 
 
 def emitters(folder):

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 import stax
-from run_folders import QUICK, STAX, TASK, Commands, as_options, checkpoints, contents, differences, same_run, summary
+from run_folders import QUICK, STAX, TASK, Commands, Stop, as_options, checkpoints, contents, differences, same_run, summary
 from stax.cli.main import main
 from stax.runs.config import read_config
 from stax.search.methods import METHODS
@@ -64,17 +64,6 @@ def arguments(algo: str, out: Path, *more: str) -> list[str | Path]:
 
 def go_on(out: Path) -> list[str | Path]:
     return ["resume", out, "--trust", "--quiet"]
-
-
-class Stop:
-    """Asks a run to stop at its so-manieth rest."""
-
-    def __init__(self, rests: int) -> None:
-        self.left = rests
-
-    def __call__(self) -> bool:
-        self.left -= 1
-        return self.left <= 0
 
 
 # Interrupted

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_determinism import outcome, same
 from test_laws import stale
-from test_state import copied, go_on, spoilt, states_of
+from test_state import copied, ends_the_same_from_any, go_on, spoilt, states_of
 from threadpoolctl import threadpool_limits
 from tiny_task import TinyTask, finish, one_torch_thread, policies, quick_search
 
@@ -281,15 +281,7 @@ def test_any_kind_goes_on_with_the_same_bits(kinds):
     options = {**OPTIONS, "emitter_kinds": kinds}
     states, expected = states_of("serene", **options)
     assert max(len(state.arrays["emitters.id"]) for state in states) >= 2
-    for state in states[:: max(1, len(states) // 5)] + states[-1:]:
-        search = quick_search("serene", **options)
-        search.restore(state)
-        again = copied(search.state()) if search.done else None
-        go_on(search)
-        same(outcome(search), expected)
-        if again:
-            assert {**again.numbers, "seconds": None} == {**state.numbers, "seconds": None}
-            same(again.arrays, state.arrays)
+    ends_the_same_from_any(states, expected, "serene", **options)
 
 
 @one_torch_thread()

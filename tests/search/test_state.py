@@ -37,12 +37,8 @@ def states_of(algo: str, **options) -> tuple[list[State], dict[str, np.ndarray]]
     return [*states, copied(search.state())], outcome(search)
 
 
-@pytest.mark.parametrize("algo", METHODS)
-@one_torch_thread()
-def test_a_restored_search_ends_with_the_same_bits(algo):
-    options = {"budget": 700, "chunk_size": 60, "seed": 3}
-    states, expected = states_of(algo, **options)
-    assert len(states) > 4
+def ends_the_same_from_any(states: list[State], expected: dict[str, np.ndarray], algo: str, **options) -> None:
+    """Restores some of the states, the last among them, and goes on from each to the end."""
     for state in states[:: max(1, len(states) // 6)] + states[-1:]:
         search = quick_search(algo, **options)
         search.restore(state)
@@ -53,6 +49,15 @@ def test_a_restored_search_ends_with_the_same_bits(algo):
         if again:
             assert {**again.numbers, "seconds": None} == {**state.numbers, "seconds": None}
             same(again.arrays, state.arrays)
+
+
+@pytest.mark.parametrize("algo", METHODS)
+@one_torch_thread()
+def test_a_restored_search_ends_with_the_same_bits(algo):
+    options = {"budget": 700, "chunk_size": 60, "seed": 3}
+    states, expected = states_of(algo, **options)
+    assert len(states) > 4
+    ends_the_same_from_any(states, expected, algo, **options)
 
 
 @one_torch_thread()

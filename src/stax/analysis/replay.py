@@ -249,7 +249,7 @@ def write_replay(
     """
     from stax.analysis.film_files import gif_bytes, mp4_bytes, png_bytes
     from stax.analysis.replay_pictures import Film, strip
-    from stax.runs.files import whole
+    from stax.runs.files import write_for_user
 
     target = Path(path)
     check_target(target)
@@ -263,10 +263,5 @@ def write_replay(
         content = (gif_bytes if target.suffix.lower() == ".gif" else mp4_bytes)(film, film.fps)
         height, width = film[-1].shape[:2]
         about = f"{len(film)} frames of {width} x {height}, {film.fps} a second"
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with whole(target) as unfinished:
-            unfinished.write_bytes(content)
-    except PermissionError as error:
-        raise InvalidInputError(f"The file {str(target)!r} cannot be written: {error.strerror}.") from None
+    write_for_user(target, content)
     return f"{about}, {max(1, round(len(content) / 1000)):,} kB"

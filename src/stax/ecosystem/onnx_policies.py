@@ -17,7 +17,7 @@ from stax.analysis.replay import check_file
 from stax.ecosystem.extras import import_extra
 from stax.ecosystem.policy_layers import checked_policy, layers
 from stax.errors import InvalidInputError, check_choice
-from stax.runs.files import whole
+from stax.runs.files import write_for_user
 from stax.tasks.task import Task
 
 SUFFIX = ".onnx"
@@ -56,12 +56,7 @@ def export_policy(
     check_choice("precision", precision, PRECISIONS)
     words = {**({"task": task.name} if isinstance(task, Task) else {}), **(about or {})}
     content = _model(*checked_policy(task, genome), precision, words).SerializeToString()
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with whole(target) as unfinished:
-            unfinished.write_bytes(content)
-    except OSError as error:
-        raise InvalidInputError(f"The policy's file {str(target)!r} cannot be written: {error.strerror}.") from None
+    write_for_user(target, content)
     return target
 
 

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from stax.errors import InvalidInputError
+from stax.own_code import import_named
 from stax.representation.autoencoder import Autoencoder, ConvolutionalAutoencoder, DenseAutoencoder
 from stax.representation.choice import chosen, name_of, names_code, names_object
-from stax.representation.own import import_own, make_own
+from stax.representation.own import make_own
 from stax.representation.variational import VariationalConvolutionalAutoencoder, VariationalDenseAutoencoder
 
 
@@ -35,7 +36,8 @@ def make_autoencoder(
     if not isinstance(autoencoder, str):
         return make_own(autoencoder, f"Autoencoder {name_of(autoencoder)!r}", observation_shape, code_size)
     if names_code(autoencoder):
-        return make_own(import_own(autoencoder), f"Autoencoder {autoencoder!r}", observation_shape, code_size)
+        who = f"Autoencoder {autoencoder!r}"
+        return make_own(import_named(autoencoder, who), who, observation_shape, code_size)
     name = chosen(autoencoder, observation_shape)
     vectors: dict[str, Any] = {"hidden_sizes": hidden_sizes}
     pictures: dict[str, Any] = {"center_observations": center_observations, "scale_observations": scale_observations}

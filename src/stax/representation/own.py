@@ -8,7 +8,6 @@ network is tried out on random observations before it is used, so that what does
 from __future__ import annotations
 
 import copy
-import importlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -51,26 +50,6 @@ class PicturePair(_Pair, PictureAutoencoder):
 
 class VectorPair(_Pair, VectorAutoencoder):
     """A pair for vectors (d,): the encoder gets (n, d), each number standardised over the training set."""
-
-
-def import_own(name: str) -> Any:
-    """What `module:name` names."""
-    module_name, _, attribute = name.partition(":")
-    try:
-        found = importlib.import_module(module_name)
-    except ModuleNotFoundError as error:
-        if error.name and not module_name.startswith(error.name):
-            raise InvalidInputError(f"Autoencoder {name!r} needs the module {error.name!r}, which is not installed.") from None
-        raise InvalidInputError(f"Autoencoder {name!r} names the module {module_name!r}, which cannot be found.") from None
-    except Exception as error:
-        raise InvalidInputError(f"Autoencoder {name!r} cannot be imported: {in_one_line(error)}.") from error
-    for part in attribute.split("."):
-        if not hasattr(found, part):
-            raise InvalidInputError(
-                f"Autoencoder {name!r} names {attribute!r}, which the module {module_name!r} does not have."
-            )
-        found = getattr(found, part)
-    return found
 
 
 def make_own(given: Any, who: str, observation_shape: Sequence[int], code_size: int) -> Autoencoder:

@@ -89,6 +89,16 @@ def write_text(path: Path, text: str, *, safe: bool = True) -> None:
         unfinished.write_text(text, encoding="utf-8", newline="\n")
 
 
+def write_for_user(path: Path, content: bytes) -> None:
+    """A file that the user has named, in a folder that is made if it is not there; one sentence if that is not allowed."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with whole(path) as unfinished:
+            unfinished.write_bytes(content)
+    except (PermissionError, FileExistsError, NotADirectoryError) as error:
+        raise InvalidInputError(f"The file {str(path)!r} cannot be written: {error.strerror}.") from None
+
+
 def read_text(path: Path, what: str, most: int = _MOST_TEXT) -> str:
     """The text of a file of so many bytes at most, or one sentence that says why there is none."""
     try:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import warnings
 from collections.abc import Iterator, Mapping
@@ -17,12 +16,9 @@ from stax.errors import InvalidInputError
 from stax.runs.config import RunConfig, config_toml, make_config, read_toml, split_table, versions
 from stax.runs.described_task import describe_task
 from stax.runs.files import (
-    NONSENSE,
     checksum,
     inside,
     is_unfinished,
-    pack_arrays,
-    read_arrays,
     read_json,
     read_text,
     remove_unfinished,
@@ -30,15 +26,11 @@ from stax.runs.files import (
     write_json,
     write_text,
 )
+from stax.runs.state_file import pack_state, read_state
 from stax.search.state import State
 from stax.tasks.task import Task
 
 KEPT_CHECKPOINTS = 2
-_FORMAT = 1
-"""Of checkpoints: they are refused by a version of the software that would misread them."""
-_STATE = "state.json"
-_SMALL = 100_000
-"""Rows that an array may have whatever the budget: weights of a network, say."""
 _CHECKPOINT = re.compile(r"\d{12}\.(npz|sha256)", re.ASCII)
 _MOST_SUMMARY = 16 * 2**20
 """Bytes of a summary, which may hold what a task's exceptions say."""
@@ -177,9 +169,8 @@ class RunFolder:
         checkpoints.mkdir(exist_ok=True)
         path = self.file("checkpoints", f"{state.numbers['evaluations']:012d}.npz")
         if not self._is_whole(path):
-            numbers = {"format": _FORMAT, "search": state.numbers, "run": dict(more)}
             with whole(path) as unfinished:
-                pack_arrays(unfinished, state.arrays, {_STATE: json.dumps(numbers)})
+                pack_state(unfinished, state, more)
                 # First, so that no checkpoint is ever seen without.
                 write_text(path.with_suffix(".sha256"), f"{checksum(unfinished)}  {path.name}\n")
         for damaged in self._damaged:
@@ -213,18 +204,7 @@ class RunFolder:
     def _load(self, path: Path, budget: int) -> tuple[State, dict[str, Any]]:
         if not self._is_whole(path):
             raise InvalidInputError(f"The checkpoint {str(path)!r} is damaged: its checksum is wrong or missing.")
-        arrays, text = read_arrays(path, "The checkpoint", most_rows=max(budget, _SMALL), text=_STATE)
-        try:
-            numbers = json.loads(text)
-            if numbers["format"] != _FORMAT:
-                raise InvalidInputError(
-                    f"The checkpoint {str(path)!r} has format {numbers['format']!r}; this version of stax reads {_FORMAT}."
-                )
-            return State(arrays, dict(numbers["search"])), dict(numbers["run"])
-        except InvalidInputError:
-            raise
-        except (RecursionError, *NONSENSE) as error:
-            raise InvalidInputError(f"The checkpoint {str(path)!r} is damaged: {type(error).__name__} in {_STATE}.") from None
+        return read_state(path, "The checkpoint", budget)
 
     def _is_whole(self, path: Path) -> bool:
         """Whether a checkpoint is there and has its checksum."""

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from stax.errors import InvalidInputError
-from stax.runs.files import NONSENSE, pack_arrays, read_arrays, whole
+from stax.runs.files import whole
+from stax.runs.state_file import pack_state, read_state
 from stax.search.search import Search
-from stax.search.state import State
-
-_FORMAT = 1
-_TEXT = "state.json"
-_SMALL = 100_000
-"""Rows that an array may have whatever the budget: weights of a network, say."""
 
 
 def save_search(search: Search, path: str | Path) -> None:
@@ -25,11 +22,8 @@ def save_search(search: Search, path: str | Path) -> None:
         search: between two passes of Algorithm 1's loop, or done.
         path: an `.npz` file.
     """
-    state = search.state()
-    facts = {"method": search.method.name, "task": search.task.name, "budget": search.budget, "seed": search.seed}
-    numbers = {"format": _FORMAT, "search": facts, "state": state.numbers}
     with whole(Path(path)) as unfinished:
-        pack_arrays(unfinished, state.arrays, {_TEXT: json.dumps(numbers)})
+        pack_state(unfinished, search.state(), _decisive(search))
 
 
 def restore_search(search: Search, path: str | Path) -> None:
@@ -42,17 +36,15 @@ def restore_search(search: Search, path: str | Path) -> None:
     path = Path(path)
     if not path.is_file():
         raise InvalidInputError(f"There is no file {str(path)!r} to restore a search from.")
-    arrays, text = read_arrays(path, "The state of a search", most_rows=max(search.budget, _SMALL), text=_TEXT)
-    try:
-        numbers = json.loads(text)
-        written_as = int(numbers["format"])
-        was, state = dict(numbers["search"]), State(arrays, dict(numbers["state"]))
-    except (RecursionError, *NONSENSE) as error:
-        raise InvalidInputError(f"{str(path)!r} is damaged: {type(error).__name__} in {_TEXT}.") from None
-    if written_as != _FORMAT:
-        raise InvalidInputError(f"{str(path)!r} has format {written_as}; this version of stax reads {_FORMAT}.")
-    now = {"method": search.method.name, "task": search.task.name, "budget": search.budget, "seed": search.seed}
-    for name, value in now.items():
+    state, was = read_state(path, "The state of a search", search.budget)
+    for name, value in _decisive(search).items():
         if was.get(name) != value:
             raise InvalidInputError(f"{str(path)!r} is the state of a search with {name} {was.get(name)!r}, not {value!r}.")
     search.restore(state)
+
+
+def _decisive(search: Search) -> dict[str, Any]:
+    """What a search must be to go on from another's state."""
+    facts = {"method": search.method.name, "task": search.task.name, "budget": search.budget, "seed": search.seed}
+    # As they come back from the file, where a pair is a list.
+    return dict(json.loads(json.dumps({**facts, **asdict(search.parameters)})))

@@ -6,7 +6,6 @@ cannot be found by its name, is called `given:Class` in configurations.
 
 from __future__ import annotations
 
-import importlib
 import inspect
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -17,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stax.errors import InvalidInputError, in_one_line
+from stax.own_code import import_named
 from stax.search.emitter import Emitter
 from stax.search.emitter_cma import CmaEmitter, SeparableCmaEmitter
 from stax.search.emitter_kind import ElitistEmitter, EmitterKind, NoveltyEmitter
@@ -141,7 +141,7 @@ def _own(name: str, parameter: str, given: Mapping[str, object], wanted: type[Pa
     elif name.startswith(GIVEN):
         raise InvalidInputError(f"The {what} {name!r} was given as an object; give it again, as parameter {parameter}.")
     else:
-        found = _imported(name, what)
+        found = import_named(name, f"The {what} {name!r}")
     if inspect.isclass(found) and issubclass(found, wanted):
         try:
             found = found()
@@ -149,22 +149,6 @@ def _own(name: str, parameter: str, given: Mapping[str, object], wanted: type[Pa
             raise InvalidInputError(f"The {what} {name!r} cannot be made: {in_one_line(error)}.") from error
     if not isinstance(found, wanted):
         raise InvalidInputError(f"The {what} {name!r} must be a subclass of stax.{wanted.__name__}, not {found!r}.")
-    return found
-
-
-def _imported(name: str, what: str) -> object:
-    module_name, _, class_name = name.partition(":")
-    try:
-        module = importlib.import_module(module_name)
-    except ModuleNotFoundError as error:
-        if error.name and not module_name.startswith(error.name):
-            raise InvalidInputError(f"The {what} {name!r} needs the module {error.name!r}, which is not installed.") from None
-        raise InvalidInputError(f"The {what} {name!r} names the module {module_name!r}, which cannot be found.") from None
-    except Exception as error:
-        raise InvalidInputError(f"The {what} {name!r} cannot be imported: {in_one_line(error)}.") from error
-    found = getattr(module, class_name, None)
-    if found is None:
-        raise InvalidInputError(f"The {what} {name!r} names {class_name!r}, which is not in the module {module_name!r}.")
     return found
 
 

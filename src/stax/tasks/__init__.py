@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import inspect
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -10,6 +9,7 @@ from functools import partial
 from typing import Any
 
 from stax.errors import InvalidInputError, in_one_line
+from stax.own_code import import_named
 from stax.tasks.external_task import ExternalTask
 from stax.tasks.function_task import FunctionTask
 from stax.tasks.task import RewardArea, Rollouts, Task
@@ -51,15 +51,7 @@ def task_maker(name: str) -> Callable[..., Task]:
         raise InvalidInputError(
             f"There is no task {name!r}; there are {', '.join(BUILT_IN)}, and your own as 'module:Class' or 'module:function'."
         )
-    try:
-        module = importlib.import_module(module_name)
-    except ModuleNotFoundError as error:
-        if error.name and not module_name.startswith(error.name):
-            raise InvalidInputError(f"Task {name!r} needs the module {error.name!r}, which is not installed.") from None
-        raise InvalidInputError(f"Task {name!r} names the module {module_name!r}, which cannot be found.") from None
-    except Exception as error:
-        raise InvalidInputError(f"Task {name!r} cannot be imported: {in_one_line(error)}.") from error
-    found = getattr(module, class_name, None)
+    found = import_named(target, f"Task {name!r}")
     if inspect.isfunction(found):
         return partial(FunctionTask, found, name=name)
     if not inspect.isclass(found):

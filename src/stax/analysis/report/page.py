@@ -27,7 +27,7 @@ from stax.analysis.report.learned import LearnedFacts, learned_facts
 from stax.analysis.report.wording import Missing, counted, duration, percent
 from stax.errors import InvalidInputError, check_choice
 from stax.runs.config import RunConfig, read_toml
-from stax.runs.files import whole
+from stax.runs.files import write_for_user
 from stax.runs.folder import RunFolder, how_to_resume
 from stax.runs.result import Result, load
 
@@ -81,12 +81,7 @@ def write_report(result: Result, folder: str | Path, path: str | Path | None = N
     check_page(target)
     context, failures = _context(result, run)
     content = _rendered(context).encode()
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with whole(target) as unfinished:
-            unfinished.write_bytes(content)
-    except PermissionError as error:
-        raise InvalidInputError(f"The file {str(target)!r} cannot be written: {error.strerror}.") from None
+    write_for_user(target, content)
     return Written(target, len(content), failures)
 
 
