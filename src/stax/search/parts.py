@@ -99,12 +99,6 @@ def _name_of(part: object) -> str:
     return name if by_name else f"{GIVEN}{owner.__qualname__}"
 
 
-def with_parts(parameters: Mapping[str, Any], given: Mapping[str, object]) -> dict[str, Any]:
-    """The opposite of `name_parts`."""
-    kinds = tuple(given.get(name, name) for name in parameters[_KINDS])
-    return {**parameters, _KINDS: kinds, _SCHEDULER: given.get(parameters[_SCHEDULER], parameters[_SCHEDULER])}
-
-
 def parts_named(parameters: Parameters) -> list[tuple[str, str]]:
     """All parts by the parameter that names them."""
     return [*((_KINDS, name) for name in parameters.emitter_kinds), (_SCHEDULER, parameters.scheduler)]
