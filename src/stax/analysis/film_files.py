@@ -74,8 +74,10 @@ def mp4_bytes(frames: Sequence[Picture], fps: int, *, hold: float = HOLD_SECONDS
     height, width = frames[0].shape[:2]
     file = BytesIO()
     with av.open(file, "w", format="mp4") as film:
-        # One thread: the bytes depend on their number.
-        stream = film.add_stream("libx264", rate=fps, options={"crf": "20", "preset": "medium", "threads": "1"})
+        # The same frames give the same bytes only with one thread, and without the AVX-512 version of x264's rate control
+        # (mb-tree), which depends on memory that it has not initialised.
+        options = {"crf": "20", "preset": "medium", "threads": "1", "x264-params": "cpu-independent=1"}
+        stream = film.add_stream("libx264", rate=fps, options=options)
         assert isinstance(stream, VideoStream)
         stream.width, stream.height = width + width % 2, height + height % 2
         stream.pix_fmt = "yuv420p"
