@@ -265,7 +265,7 @@ def test_a_task_that_workers_cannot_make(way, request, monkeypatch):
 
 def test_workers_that_always_die_before_they_begin(monkeypatch):
     monkeypatch.setenv("STAX_TEST_HOME", str(os.getpid()))
-    sentence = "Workers for task 'moody' died 3 times in a row before they were ready: SIGKILL"
+    sentence = r"Task 'moody' cannot be made in a worker process: the worker died \(SIGKILL\), 3 times in a row"
     with evaluator("processes", source("SuicidalTask"), workers=1) as evaluates, pytest.raises(RuntimeError, match=sentence):
         evaluates.evaluate(some_genomes(3))
 

@@ -30,7 +30,7 @@ class Trouble:
     kind: Literal["raised", "late", "died", "refused"]
     """`refused` stands for a task that is no task; the others are failures of the policies in the call."""
     reason: str
-    cause: Exception | None = None
+    cause: BaseException | None = None
     """The exception raised, where it was raised in this process."""
 
 
@@ -51,12 +51,17 @@ ONE_THREAD = dict.fromkeys(
 
 
 def call(task: Task, genomes: Genomes) -> Outcome:
-    """Calls the task, and turns what it raises into words."""
+    """Call the task, and turn what it raises into words.
+
+    Whatever a task raises is a failure, `SystemExit` too: a task cannot end the run. Only the user's interrupt is passed on.
+    """
     try:
         rollouts = task.evaluate(genomes)
     except InvalidInputError as error:
         return Trouble("refused", str(error), error)
-    except Exception as error:  # a user's task may raise anything
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
         return Trouble("raised", in_one_line(error), error)
     if not isinstance(rollouts, Rollouts):
         return Trouble("refused", f"Task {task.name!r} must return stax.Rollouts, not {type(rollouts).__name__}.")
@@ -64,6 +69,12 @@ def call(task: Task, genomes: Genomes) -> Outcome:
 
 
 def call_in_worker(task: Task, genomes: Genomes) -> Outcome:
-    """The same without the exception, which may mean nothing in another process."""
-    outcome = call(task, genomes)
+    """Call the task in a worker: without the exception, which may mean nothing in the parent process.
+
+    Workers ignore the user's Ctrl-C, so a `KeyboardInterrupt` here was raised by the task itself.
+    """
+    try:
+        outcome = call(task, genomes)
+    except KeyboardInterrupt as error:
+        return Trouble("raised", in_one_line(error))
     return Trouble(outcome.kind, outcome.reason) if isinstance(outcome, Trouble) else outcome

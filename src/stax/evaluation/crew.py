@@ -21,8 +21,11 @@ TRIES = 3
 _PARTS_PER_WORKER = 2
 """Policies differ in how long they take; with a part more for everyone, who is done early has something to do."""
 
-Message = Outcome | Literal["ready"]
-"""What a worker says: that it has made its task, then what a call came to."""
+LEAST_SECONDS_TO_MAKE = 120.0
+"""Seconds that making the task in a worker may take at least, also if `time_limit` is shorter: it may import a large simulator."""
+
+Message = Outcome | Literal["started", "ready"]
+"""What a worker reports: that it is running, that it has made its task, and then the outcome of each call."""
 
 
 class Crew(Protocol):
@@ -77,7 +80,7 @@ class Worker:
     ready: bool = False
     part: Part | None = None
     deadline: float = math.inf
-    """When the call it is doing has taken too long."""
+    """Time at which making the task, or the current call of it, has taken too long."""
 
 
 W = TypeVar("W", bound=Worker)
@@ -89,20 +92,22 @@ class Workers(ABC, Generic[W]):
     Args:
         task_name: of the task, for messages.
         size: most workers at a time.
-        time_limit: seconds that a call may take, from when a ready worker is given it; None for no limit.
+        time_limit: seconds that a call may take, from when a ready worker is given it; None for no limit. Making the task may
+            take as long, and `LEAST_SECONDS_TO_MAKE` at least.
     """
 
     def __init__(self, task_name: str, *, size: int, time_limit: float | None) -> None:
         self.parts = _PARTS_PER_WORKER * size
         self.replaced = 0
         self._task_name, self._size, self._time_limit = task_name, size, time_limit
+        self._seconds_to_make = math.inf if time_limit is None else max(time_limit, LEAST_SECONDS_TO_MAKE)
         self._workers: list[W] = []
         self._waiting: list[Part] = []
         self._failed_starts = 0
 
     @abstractmethod
     def _start(self) -> W:
-        """A new worker, which will say when it is ready."""
+        """Start a new worker, which reports "started" and, once it has made the task, "ready"."""
 
     @abstractmethod
     def _send(self, worker: W, genomes: Genomes) -> None:
@@ -128,17 +133,35 @@ class Workers(ABC, Generic[W]):
         outcomes: list[tuple[Part, Outcome]] = []
         while not outcomes:
             self._hand_out()
-            deadline = min(worker.deadline for worker in self._workers)
-            patience = None if deadline == math.inf else max(deadline - time.monotonic(), 0.0)
-            for worker, message in self._messages(patience):
-                outcomes += self._heard(worker, message)
-            now = time.monotonic()
-            for worker in [worker for worker in self._workers if worker.deadline <= now]:
-                if worker.part is not None:
-                    outcomes.append(
-                        (worker.part, Trouble("late", f"no answer within the time limit of {self._time_limit:g} s"))
-                    )
-                self._replace(worker)
+            outcomes = self._listen()
+        return outcomes
+
+    def try_making(self) -> None:
+        """Start one worker and wait until it has made the task; raises if it cannot, or not in time."""
+        worker = self._start()
+        self._workers.append(worker)
+        while not worker.ready:
+            self._listen(tries=1)
+
+    def _listen(self, tries: int = TRIES) -> list[tuple[Part, Outcome]]:
+        """Wait for messages and for deadlines, and return the outcomes of calls among them.
+
+        Args:
+            tries: how many workers in a row may fail to make the task before that ends the run.
+        """
+        outcomes: list[tuple[Part, Outcome]] = []
+        deadline = min(worker.deadline for worker in self._workers)
+        patience = None if deadline == math.inf else max(deadline - time.monotonic(), 0.0)
+        for worker, message in self._messages(patience):
+            outcomes += self._heard(worker, message, tries)
+        now = time.monotonic()
+        for worker in [worker for worker in self._workers if worker.deadline <= now]:
+            self._replace(worker)
+            if worker.part is not None:
+                reason = f"no answer within the time limit of {self._time_limit:g} s"
+                outcomes.append((worker.part, Trouble("late", reason)))
+            else:
+                self._count_failed_start(f"making it took longer than {self._seconds_to_make:g} s", tries)
         return outcomes
 
     def _hand_out(self) -> None:
@@ -152,24 +175,30 @@ class Workers(ABC, Generic[W]):
                     worker.deadline = time.monotonic() + self._time_limit
                 self._send(worker, worker.part.genomes)
 
-    def _heard(self, worker: W, message: Message) -> list[tuple[Part, Outcome]]:
+    def _heard(self, worker: W, message: Message, tries: int) -> list[tuple[Part, Outcome]]:
+        if message == "started":
+            worker.deadline = time.monotonic() + self._seconds_to_make
+            return []
         if message == "ready":
-            worker.ready = True
+            worker.ready, worker.deadline = True, math.inf
             self._failed_starts = 0
             return []
         if isinstance(message, Trouble) and not worker.ready:
             if message.kind == "refused":
                 raise InvalidInputError(message.reason)
-            self._failed_starts += 1
-            if self._failed_starts == TRIES:
-                raise RuntimeError(
-                    f"Workers for task {self._task_name!r} died {TRIES} times in a row before they were ready: {message.reason}"
-                )
+            self._count_failed_start(f"the worker died ({message.reason})", tries)
         part = worker.part
         worker.part, worker.deadline = None, math.inf
         if isinstance(message, Trouble) and message.kind == "died":
             self._replace(worker)
         return [] if part is None else [(part, message)]
+
+    def _count_failed_start(self, reason: str, tries: int) -> None:
+        """Count a worker that ended before it had made the task; so many of them in a row end the run."""
+        self._failed_starts += 1
+        if self._failed_starts >= tries:
+            times = "" if tries == 1 else f", {tries} times in a row"
+            raise RuntimeError(f"Task {self._task_name!r} cannot be made in a worker process: {reason}{times}")
 
     def _replace(self, worker: W) -> None:
         """Another one is started as soon as there is work for it."""
@@ -185,5 +214,6 @@ class Workers(ABC, Generic[W]):
 
     def close(self) -> None:
         self.abandon()
-        idle, self._workers = self._workers, []
+        idle = self._workers.copy()
+        self._workers.clear()
         self._dismiss(idle)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import pickle
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import pairwise
@@ -155,7 +156,7 @@ class Evaluator:
             finite = np.isfinite(np.asarray(rollouts.ground_truth))
             yield "a ground truth with nan or infinity in it", np.asarray(~finite.all(axis=1))
 
-    def _fail(self, reason: str, count: int, cause: Exception | None = None) -> None:
+    def _fail(self, reason: str, count: int, cause: BaseException | None = None) -> None:
         if not self._discards:
             policies = "1 policy" if count == 1 else f"{count} policies"
             raise RuntimeError(f"Task {self._task.name!r} failed to evaluate {policies}: {reason}") from cause
@@ -271,5 +272,5 @@ def _make_crew(
     if isolation == "process" or (isolation == "auto" and (source.is_own_class or time_limit is not None)):
         from stax.evaluation.processes import Processes
 
-        return Processes(source, size=workers, time_limit=time_limit)
+        return Processes(source.task.name, source.packed(pickle.dumps), size=workers, time_limit=time_limit)
     return OwnProcess(source.task)

@@ -1,4 +1,8 @@
-"""Workers that are processes of this machine."""
+"""Workers that are processes of this machine.
+
+Each worker is the leader of a process group, so that it can be ended together with the processes that its task has started. A
+watchdog process beside each worker does so when this process dies, whatever the worker is doing.
+"""
 
 from __future__ import annotations
 
@@ -6,60 +10,92 @@ import multiprocessing
 import os
 import pickle
 import signal
+import subprocess
 import sys
 import threading
 import time
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from multiprocessing import connection, resource_tracker
+from multiprocessing import connection, resource_tracker, util
 from multiprocessing.connection import Connection
 from multiprocessing.context import SpawnProcess
+from typing import Any
 
 from stax.errors import InvalidInputError
 from stax.evaluation.calls import ONE_THREAD, Trouble, call_in_worker
 from stax.evaluation.crew import Message, Worker, Workers
-from stax.evaluation.source import TaskSource, unpacked
+from stax.evaluation.source import unpacked
 from stax.tasks.task import Genomes
 
 _SECONDS_TO_LEAVE = 2.0
 """How long idle processes may take to end by themselves."""
+_SECONDS_BETWEEN_CHECKS = 0.5
+"""How often it is checked whether workers are alive. Their connection shows that they died only if nobody else holds it open, and
+a process that the task has forked may do so."""
+_WATCHDOG = 'read -r _; kill -s KILL -- "-$1" "$1"'
+"""A shell command: wait until its standard input is closed, then kill a process group and its leader."""
 
 
 @dataclass(eq=False, kw_only=True)
 class WorkerProcess(Worker):
     process: SpawnProcess
     connection: Connection
+    watchdog: Watchdog | None
 
 
 class Processes(Workers[WorkerProcess]):
-    """Processes that are started anew, not forked: a fork of a process with threads may hang."""
+    """Processes that are started anew, not forked: a fork of a process with threads may hang.
 
-    def __init__(self, source: TaskSource, *, size: int, time_limit: float | None) -> None:
-        super().__init__(source.task.name, size=size, time_limit=time_limit)
-        self._packed = source.packed(pickle.dumps)
+    They are not daemonic, since a daemonic process may not have children, and a task may want to use multiprocessing. At exit
+    Python waits for such processes, so those that are left by then are ended first.
+
+    Args:
+        task_name: of the task, for messages.
+        packed: what a worker makes the task from, see `TaskSource.packed`.
+        size: most workers at a time.
+        time_limit: see `Workers`.
+    """
+
+    def __init__(self, task_name: str, packed: bytes, *, size: int, time_limit: float | None) -> None:
+        super().__init__(task_name, size=size, time_limit=time_limit)
+        self._packed = packed
+        util.Finalize(self, _end_all, args=(self._workers,), exitpriority=100)
 
     def _start(self) -> WorkerProcess:
         context = multiprocessing.get_context("spawn")
         ours, theirs = context.Pipe()
-        process = context.Process(target=_work, args=(theirs, self._packed), name="stax worker", daemon=True)
+        process = context.Process(target=_work, args=(theirs, self._packed), name="stax worker", daemon=False)
         with _surroundings_of_a_worker():
             process.start()
         theirs.close()
-        return WorkerProcess(process=process, connection=ours)
+        worker = WorkerProcess(process=process, connection=ours, watchdog=None)
+        try:
+            worker.watchdog = Watchdog(process) if os.name == "posix" else None
+        except BaseException:
+            self._end(worker)
+            raise
+        return worker
 
     def _send(self, worker: WorkerProcess, genomes: Genomes) -> None:
         with suppress(OSError):
             worker.connection.send(genomes)
 
     def _messages(self, timeout: float | None) -> list[tuple[WorkerProcess, Message]]:
-        heard = connection.wait([worker.connection for worker in self._workers], timeout)
-        return [(worker, self._message(worker)) for worker in self._workers if worker.connection in heard]
+        seconds = _SECONDS_BETWEEN_CHECKS if timeout is None else min(timeout, _SECONDS_BETWEEN_CHECKS)
+        heard = connection.wait([worker.connection for worker in self._workers], seconds)
+        speaking = [worker for worker in self._workers if worker.connection in heard or worker.process.exitcode is not None]
+        return [(worker, self._message(worker)) for worker in speaking]
 
     def _message(self, worker: WorkerProcess) -> Message:
+        if worker.process.exitcode is not None:
+            # Processes that the task has started may hold the connection open, and reading from it would never end.
+            _kill_group(worker.process)
         try:
-            message: Message = worker.connection.recv()
-            return message
+            if worker.process.exitcode is None or worker.connection.poll():
+                message: Message = worker.connection.recv()
+                return message
         except (EOFError, OSError):
             worker.process.join(_SECONDS_TO_LEAVE)
         code = worker.process.exitcode
@@ -73,13 +109,7 @@ class Processes(Workers[WorkerProcess]):
         )
 
     def _end(self, worker: WorkerProcess) -> None:
-        # Together with the processes that the task has started.
-        if hasattr(os, "killpg") and worker.process.pid is not None:
-            with suppress(ProcessLookupError, PermissionError):
-                os.killpg(worker.process.pid, signal.SIGKILL)
-        worker.process.kill()
-        worker.process.join()
-        worker.connection.close()
+        _end_process(worker)
 
     def _dismiss(self, idle: list[WorkerProcess]) -> None:
         for worker in idle:
@@ -88,6 +118,69 @@ class Processes(Workers[WorkerProcess]):
         for worker in idle:
             worker.process.join(max(deadline - time.monotonic(), 0.0))
             self._end(worker)
+
+
+class Watchdog:
+    """A small process that ends a worker and what the worker has started, once this process is no more.
+
+    The worker could not do that itself while it holds Python's global lock in a long computation. The watchdog waits for the end
+    of its standard input, which is closed when this process dies, however it dies. It is in a process group of its own, to outlive
+    a signal to this process's group.
+    """
+
+    _inputs: weakref.WeakSet[Any] = weakref.WeakSet()
+    """Pipes to all watchdogs of this process. Forks of this process must not hold these open."""
+
+    def __init__(self, worker: SpawnProcess) -> None:
+        self._process = subprocess.Popen(
+            ["/bin/sh", "-c", _WATCHDOG, "stax-watchdog", str(worker.pid)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            bufsize=0,
+            cwd="/",
+            process_group=0,
+        )
+        self._inputs.add(self._process.stdin)
+
+    def end(self) -> None:
+        """End the watchdog; its worker is left alone."""
+        self._process.kill()
+        self._process.wait()
+        if self._process.stdin is not None:
+            self._process.stdin.close()
+
+    @classmethod
+    def let_go(cls) -> None:
+        """Close the pipes to all watchdogs, in a fork of the process that started them."""
+        for pipe in list(cls._inputs):
+            pipe.close()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=Watchdog.let_go)
+
+
+def _kill_group(process: SpawnProcess) -> None:
+    """Kill a worker together with the processes that its task has started."""
+    if hasattr(os, "killpg") and process.pid is not None:
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
+
+
+def _end_process(worker: WorkerProcess) -> None:
+    _kill_group(worker.process)
+    worker.process.kill()
+    worker.process.join()
+    worker.connection.close()
+    if worker.watchdog is not None:
+        worker.watchdog.end()
+
+
+def _end_all(workers: list[WorkerProcess]) -> None:
+    """End the workers that nobody has ended: at exit, or when the object that they belong to is no longer used."""
+    while workers:
+        _end_process(workers.pop())
 
 
 @contextmanager
@@ -115,7 +208,11 @@ def _surroundings_of_a_worker() -> Iterator[None]:
 def _work(parent: Connection, packed: bytes) -> None:
     """A worker's life: it makes the task, and then calls it for every message until nobody is there any more."""
     _keep_apart()
+    if hasattr(os, "register_at_fork"):
+        # A process that the task forks must neither answer for this worker nor hide its death.
+        os.register_at_fork(after_in_child=parent.close)
     with suppress(EOFError, OSError):
+        parent.send("started")
         try:
             task = unpacked(packed)
         except InvalidInputError as error:
@@ -126,13 +223,13 @@ def _work(parent: Connection, packed: bytes) -> None:
             outcome = call_in_worker(task, parent.recv())
             try:
                 content = pickle.dumps(outcome)
-            except Exception as error:  # a user's own arrays, say
+            except BaseException as error:  # of arrays of the user's own classes, for example
                 content = pickle.dumps(Trouble("refused", f"Rollouts of task {task.name!r} cannot be sent: {error}"))
             parent.send_bytes(content)
 
 
 def _keep_apart() -> None:
-    """Ctrl-C is for the parent to decide on, standard output is for its results, and without it there is nothing to do."""
+    """Ignore Ctrl-C, which is for the parent to decide on; leave standard output to the parent; lead a process group."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if hasattr(signal, "pthread_sigmask"):
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
@@ -141,18 +238,17 @@ def _keep_apart() -> None:
         os.setpgid(0, 0)
     os.dup2(2, 1)
     sys.stdout = sys.stderr
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+    if os.name != "posix":
+        # There are no process groups and no watchdog.
+        threading.Thread(target=_end_with_parent, daemon=True).start()
 
 
 def _end_with_parent() -> None:
-    """Also in the middle of a call that takes long."""
+    """End this worker when its parent has died, also in the middle of a call that takes long."""
     parent = multiprocessing.parent_process()
-    if parent is None:
-        return
-    connection.wait([parent.sentinel])
-    if hasattr(os, "killpg"):
-        os.killpg(0, signal.SIGKILL)
-    os._exit(1)
+    if parent is not None:
+        connection.wait([parent.sentinel])
+        os._exit(1)
 
 
 def _how(exit_code: int | None) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -29,13 +30,35 @@ class TaskSource:
 
     def packed(self, dumps: Callable[[Any], bytes]) -> bytes:
         """What a worker makes the task from: its name and options, or else the task itself."""
-        try:
-            return dumps(self.task if self.name is None else (self.name, self.options))
-        except Exception as error:  # pickling runs anybody's code
-            raise InvalidInputError(
-                f"Task {self.task.name!r} cannot be sent to workers ({in_one_line(error)}); give it by name as 'module:Class', or"
-                " make it of parts that can be pickled."
-            ) from error
+        content = self.task if self.name is None else (self.name, self.options)
+        return _packed(content, self.task.name, dumps)
+
+
+def _packed(content: Any, task_name: str, dumps: Callable[[Any], bytes]) -> bytes:
+    try:
+        return dumps(content)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # pickling runs the code of the task's parts
+        raise InvalidInputError(
+            f"Task {task_name!r} cannot be sent to workers ({in_one_line(error)}); give it by name as 'module:Class', or make it of"
+            " parts that can be pickled."
+        ) from error
+
+
+def make_source(name: str, options: dict[str, Any], *, time_limit: float | None) -> TaskSource:
+    """Make the task of this name, and remember how workers can make it.
+
+    With a time limit, a task of the user's own is made in a worker process first: there it can be ended if it hangs, while here
+    it could not. See `Workers` for how long that may take.
+    """
+    if time_limit is not None and name not in BUILT_IN:
+        # Here, because processes need this module.
+        from stax.evaluation.processes import Processes
+
+        with closing(Processes(name, _packed((name, options), name, pickle.dumps), size=1, time_limit=time_limit)) as trial:
+            trial.try_making()
+    return TaskSource(make_task(name, **options), name, options)
 
 
 def unpacked(packed: bytes) -> Task:
@@ -45,7 +68,7 @@ def unpacked(packed: bytes) -> Task:
         task: Task = content if isinstance(content, Task) else make_task(content[0], **content[1])
     except InvalidInputError:
         raise
-    except Exception as error:
+    except BaseException as error:  # also sys.exit, and a KeyboardInterrupt of its own: Ctrl-C is ignored here
         raise InvalidInputError(
             f"The task cannot be made in a worker ({in_one_line(error)}); give it by name as 'module:Class', with a module that"
             " workers can import."

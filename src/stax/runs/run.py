@@ -14,17 +14,18 @@ from typing import Any
 
 from stax.errors import InvalidInputError
 from stax.evaluation.evaluator import Evaluator, TaskSource, make_evaluator
+from stax.evaluation.source import make_source
 from stax.runs.callbacks import Callback, Callbacks
 from stax.runs.config import DEFAULT_BUDGET, RunConfig, RunSettings, fits_toml, make_config
 from stax.runs.cores import sharing_cores
 from stax.runs.files import NONSENSE
 from stax.runs.folder import RunFolder, how_to_resume, is_leftover
-from stax.runs.result import Result, check_objects, load, remade_task, summarise
+from stax.runs.result import Result, check_objects, load, summarise
 from stax.runs.tables import save_metrics
 from stax.search.making import make_search, without_objects
 from stax.search.search import Observer, Search
 from stax.search.state import State
-from stax.tasks import made_from, make_task
+from stax.tasks import made_from
 from stax.tasks.task import Task
 
 _SIGN_OF_LIFE = 2.0
@@ -106,7 +107,7 @@ def begin(
     watching = _Watching(Callbacks(callbacks), observer, stop)
     folder = None if out is None else RunFolder(empty_folder(Path(out)))
     if task is None:
-        source = TaskSource(make_task(config.task, **config.task_options), config.task, config.task_options)
+        source = make_source(config.task, config.task_options, time_limit=config.settings.time_limit)
     else:
         name, options = made_from(task) or (None, {})
         source = TaskSource(task, name, options)
@@ -161,14 +162,14 @@ def resume(
     objects = {name: part for name, part in parts.items() if part is not None}
     check_objects(config, objects, path)
     _check_given(config, {"task": task, **objects}, path, trust=trust)
-    made = task or remade_task(config, trust=trust)
-    assert made
+    limit = (settings or config.settings).time_limit
+    options = config.task_options
+    source = TaskSource(task, None, options) if task else make_source(config.task, options, time_limit=limit)
     folder.warn_of_versions()
     changed = {"workers": workers, "device": device, "backend": backend, "address": address}
     given = {**{name: getattr(config, name) for name in changed}, **{k: v for k, v in changed.items() if v is not None}}
     checked = make_config({"task": config.task, **given}, {})
     config = replace(config, **{name: getattr(checked, name) for name in changed}, settings=settings or config.settings)
-    source = TaskSource(made, None if task else config.task, config.task_options)
     return _Run(config, source, folder, watching, objects).resume()
 
 
