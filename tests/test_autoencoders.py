@@ -20,6 +20,7 @@ from stax.representation.autoencoder import ConvolutionalAutoencoder, DenseAutoe
 from stax.representation.choice import chosen, name_of, names_code, names_object
 from stax.representation.layers import linear
 from stax.representation.making import make_autoencoder
+from stax.representation.space import UndescribedError
 from stax.representation.training import train_episode
 from stax.representation.variational import VariationalConvolutionalAutoencoder, VariationalDenseAutoencoder
 from test_representation import Pictures, Vectors, learned, rollouts_of
@@ -473,11 +474,12 @@ def test_observations_that_are_no_numbers_are_refused(value):
             observations[-1, 1, 2] = value
             return observations
 
-    sentence = f"Observations of task 'points' must be finite in 32 bits, but one is {value} (its number 2)."
+    sentence = f"of task 'points' has no descriptor: an observation is not finite in 32 bits ({value}, its number 2)."
     space = learned(Broken())
     for use in (space.describe, space.describe_with_surprise, space.train, space.reconstruct):
-        with pytest.raises(InvalidInputError, match=re.escape(sentence)):
+        with pytest.raises(UndescribedError, match=f"^Policy 11 of 12 {re.escape(sentence)}$") as told:
             use(rollouts_of(Broken()))
+        assert np.flatnonzero(told.value.rows).tolist() == [11]
 
 
 def test_a_network_that_went_astray_is_told():

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from numbers import Integral
 from pathlib import Path
 from typing import Any
@@ -34,6 +35,23 @@ def in_one_line(error: BaseException) -> str:
     text = f"{type(error).__name__}: {' '.join(str(error).split())}"
     frames = traceback.extract_tb(error.__traceback__)
     return f"{text} ({Path(frames[-1].filename).name}, line {frames[-1].lineno})" if frames else text
+
+
+@contextmanager
+def exits_as_failures(what: str) -> Iterator[None]:
+    """Turn the attempt of a user's code to end the program, as `sys.exit` does, into a `RuntimeError`.
+
+    Exceptions of other kinds are passed on, and so is the interrupt of the person at the keyboard.
+
+    Args:
+        what: whose code runs inside, to begin the sentence with.
+    """
+    try:
+        yield
+    except (Exception, KeyboardInterrupt):
+        raise
+    except BaseException as error:
+        raise RuntimeError(f"{what} tried to end the program: {in_one_line(error)}.") from error
 
 
 def printable(text: object) -> str:

@@ -22,7 +22,9 @@ def import_named(name: str, who: str) -> Any:
         if error.name and not module_name.startswith(error.name):
             raise InvalidInputError(f"{who} needs the module {error.name!r}, which is not installed.") from None
         raise InvalidInputError(f"{who} names the module {module_name!r}, which cannot be found.") from None
-    except Exception as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
         raise InvalidInputError(f"{who} cannot be imported: {in_one_line(error)}.") from error
     for part in attribute.split("."):
         if not hasattr(found, part):

@@ -16,6 +16,7 @@ from matplotlib.patheffects import withStroke
 from matplotlib.ticker import FuncFormatter, MaxNLocator, ScalarFormatter
 from numpy.typing import NDArray
 
+from stax.errors import exits_as_failures
 from stax.runs.files import whole
 from stax.tasks.task import Scene, Task
 
@@ -35,7 +36,8 @@ Place = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 
 def draw_result(result: Result, path: str | Path) -> None:
     """Draws a result into a PNG file, which is written whole or not at all."""
-    figure = result_figure(result)
+    with exits_as_failures(f"Task {result.task.name!r}"):
+        figure = result_figure(result)
     with whole(Path(path)) as unfinished:
         figure.savefig(unfinished, format="png", dpi=110)
 

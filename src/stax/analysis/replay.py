@@ -151,9 +151,9 @@ def play(task: Task, policies: PolicySet) -> list[Replay]:
     try:
         rollouts = task.evaluate(policies.genome)
         trajectories = [np.asarray(task.trajectory(genome)) for genome in policies.genome]
-    except InvalidInputError:
+    except (InvalidInputError, KeyboardInterrupt):
         raise
-    except Exception as error:  # a user's own task may raise anything
+    except BaseException as error:  # a user's own task may raise anything
         raise RuntimeError(f"Task {task.name!r} failed to replay: {in_one_line(error)}") from error
     replays = []
     for row, states in enumerate(trajectories):

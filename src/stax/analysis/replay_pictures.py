@@ -204,9 +204,9 @@ class _Scenes:
                 assert self._replay.genome is not None
                 pictures = self._task.film(self._replay.genome, self._steps, self._size)
                 self._filmed = {now: self._checked(picture, "film") for now, picture in zip(self._steps, pictures, strict=True)}
-        except InvalidInputError:
+        except (InvalidInputError, KeyboardInterrupt):
             raise
-        except Exception as error:  # a user's own task may raise anything
+        except BaseException as error:  # a user's own task may raise anything
             raise RuntimeError(
                 f"Task {self._task.name!r} failed to draw policy {self._replay.id}: {in_one_line(error)}"
             ) from error

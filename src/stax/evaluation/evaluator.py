@@ -43,7 +43,8 @@ class Evaluator:
 
     def __init__(self, task: Task, crew: Crew, *, on_failure: str, max_failed_share: float) -> None:
         self._task, self._crew = task, crew
-        self._discards = on_failure == "discard"
+        self.discards = on_failure == "discard"
+        """Whether policies that fail are discarded; otherwise they end the run."""
         self._max_failed_share = max_failed_share
         self._snapshots: NDArray[Any] | None = None
         """None of them, of the shape and type that the task's have."""
@@ -100,11 +101,23 @@ class Evaluator:
         self._check_share()
         return self._joined([done[first] for first in sorted(done)])
 
+    def discard(self, rollouts: Rollouts, failed: NDArray[np.bool_], reason: str) -> Rollouts:
+        """Count policies as failed that were found to be so after their evaluation, and mark them in the rollouts.
+
+        Args:
+            rollouts: as `evaluate` gave them.
+            failed: (n,) which of them have failed.
+            reason: why.
+        """
+        self._fail(reason, int(np.count_nonzero(failed)))
+        self._check_share()
+        return replace(rollouts, failed=rollouts.failures() | failed)
+
     def _again(self, part: Part, outcome: Outcome) -> list[Part]:
         """What of the part is to be done again: nothing once it is known what became of it."""
         if isinstance(outcome, Rollouts) or outcome.kind == "refused":
             return []
-        if self._discards and len(part) > 1:
+        if self.discards and len(part) > 1:
             # Somebody in there is guilty. Whole parts that kill their worker are not tried again first: halves cost no more.
             return _split(part, 2)
         if outcome.kind == "died" and part.deaths + 1 < TRIES:
@@ -149,15 +162,15 @@ class Evaluator:
 
     def _wrong(self, rollouts: Rollouts) -> Iterator[tuple[str, NDArray[np.bool_]]]:
         yield "reported by the task itself", rollouts.failures()
-        if self._discards:
+        if self.discards:
             reward = np.asarray(rollouts.reward)
             yield "a reward that is negative, infinite or no number", np.logical_not(np.isfinite(reward) & (reward >= 0))
-        if self._discards and rollouts.ground_truth is not None:
+        if self.discards and rollouts.ground_truth is not None:
             finite = np.isfinite(np.asarray(rollouts.ground_truth))
             yield "a ground truth with nan or infinity in it", np.asarray(~finite.all(axis=1))
 
     def _fail(self, reason: str, count: int, cause: BaseException | None = None) -> None:
-        if not self._discards:
+        if not self.discards:
             policies = "1 policy" if count == 1 else f"{count} policies"
             raise RuntimeError(f"Task {self._task.name!r} failed to evaluate {policies}: {reason}") from cause
         known = reason in self.failures or len(self.failures) < _MOST_REASONS

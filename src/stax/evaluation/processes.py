@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from multiprocessing import connection, resource_tracker, util
 from multiprocessing.connection import Connection
 from multiprocessing.context import SpawnProcess
-from typing import Any
+from typing import Any, ClassVar
 
 from stax.errors import InvalidInputError
 from stax.evaluation.calls import ONE_THREAD, Trouble, call_in_worker
@@ -128,7 +128,7 @@ class Watchdog:
     a signal to this process's group.
     """
 
-    _inputs: weakref.WeakSet[Any] = weakref.WeakSet()
+    _inputs: ClassVar[weakref.WeakSet[Any]] = weakref.WeakSet()
     """Pipes to all watchdogs of this process. Forks of this process must not hold these open."""
 
     def __init__(self, worker: SpawnProcess) -> None:

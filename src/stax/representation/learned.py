@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict
 from typing import Any, cast
 
@@ -11,13 +12,21 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from stax.errors import InvalidInputError, check_choice, check_whole
+from stax.errors import InvalidInputError, check_choice, check_whole, exits_as_failures
 from stax.representation import tiles
 from stax.representation.autoencoder import Autoencoder, ConvolutionalAutoencoder
-from stax.representation.choice import names_code
+from stax.representation.choice import name_of, names_code
 from stax.representation.making import make_autoencoder
 from stax.representation.sharing import Arrays, in_shares
-from stax.representation.space import Descriptors, DescriptorSpace, Surprises, used_samples
+from stax.representation.space import (
+    Descriptors,
+    DescriptorSpace,
+    Surprises,
+    UndescribedError,
+    finite_rows,
+    of_the_task,
+    used_samples,
+)
 from stax.representation.training import Keep, TrainingEpisode, train_episode
 from stax.representation.weights import network_arrays, put_back, put_back_network, training_arrays
 from stax.tasks.task import Rollouts, Task
@@ -136,15 +145,29 @@ class LearnedSpace(DescriptorSpace):
         return given if not isinstance(given, str) or names_code(given) else None
 
     def describe(self, rollouts: Rollouts) -> Descriptors:
-        codes = [self.codes(observations) for observations in self._drawn(rollouts)]
+        codes = [codes for (codes,) in self._passes(rollouts, lambda observations: (self.codes(observations),))]
         return np.concatenate([np.empty((0, self.autoencoder.code_size)), *codes]).reshape(len(rollouts), self.size)
 
     def describe_with_surprise(self, rollouts: Rollouts) -> tuple[Descriptors, Surprises]:
-        passes = [self.codes_and_errors(observations) for observations in self._drawn(rollouts)]
+        passes = list(self._passes(rollouts, self.codes_and_errors))
         codes = np.concatenate([np.empty((0, self.autoencoder.code_size)), *(codes for codes, _ in passes)])
         errors = np.concatenate([np.empty(0), *(errors for _, errors in passes)])
         surprise = errors.reshape(len(rollouts), len(self._samples)).sum(1)
         return codes.reshape(len(rollouts), self.size), surprise
+
+    def _passes(self, rollouts: Rollouts, work: Callable[[Tensor], Arrays]) -> Iterator[Arrays]:
+        """What the network gives for the observations of the rollouts, some rollouts after the other; all of it is finite."""
+        first = 0
+        for observations in self._drawn(rollouts):
+            results = work(observations)
+            count = len(observations) // len(self._samples)
+            finite = np.all([np.isfinite(result).reshape(count, -1).all(axis=1) for result in results], axis=0)
+            if not finite.all():
+                detail = f" after {self.episodes} training episodes; a smaller learning_rate may help, or observations of smaller numbers"
+                error = UndescribedError(self._task.name, "codes or errors of the autoencoder are not finite", ~finite, detail)
+                raise error.among(np.arange(first, first + count), len(rollouts))
+            first += count
+            yield results
 
     def reconstruct(self, rollouts: Rollouts) -> NDArray[np.float32]:
         """What the autoencoder makes of the used observations, (n, samples, *observation_shape); pictures in [0, 1]."""
@@ -171,18 +194,19 @@ class LearnedSpace(DescriptorSpace):
         return codes[number], errors[number]
 
     def _infer(self, work: Callable[[Tensor], Arrays], observations: Tensor) -> Arrays:
-        self.autoencoder.eval()
-        if self.device.type == "cpu":
-            results = in_shares(work, observations, block=self.autoencoder.rows_at_once)
-        else:
+        with self._running_network():
+            self.autoencoder.eval()
+            if self.device.type == "cpu":
+                return in_shares(work, observations, block=self.autoencoder.rows_at_once)
             with torch.inference_mode():
-                results = work(observations)
-        if not all(np.isfinite(result).all() for result in results):
-            raise RuntimeError(
-                f"The autoencoder gives codes or errors that are not finite after {self.episodes} training episodes; a smaller"
-                " learning_rate may help, or observations of smaller numbers."
-            )
-        return results
+                return work(observations)
+
+    def _running_network(self) -> AbstractContextManager[None]:
+        """To be entered while the network runs: an autoencoder of the user's own may not end the program."""
+        own = self.own_autoencoder
+        if own is None:
+            return nullcontext()
+        return exits_as_failures(f"Autoencoder {own if isinstance(own, str) else name_of(own)!r}")
 
     def _codes(self, observations: Tensor) -> tuple[NDArray[np.float32]]:
         return (self._encode(observations).cpu().numpy(),)
@@ -229,11 +253,16 @@ class LearnedSpace(DescriptorSpace):
     def _drawn(self, rollouts: Rollouts) -> Iterator[Tensor]:
         """The used observations of all rollouts, so many at a time that they do not fill the memory."""
         for first in range(0, len(rollouts), _DRAWN_AT_ONCE):
-            yield self._observe(rollouts.take(slice(first, first + _DRAWN_AT_ONCE)))
+            some = rollouts.take(slice(first, first + _DRAWN_AT_ONCE))
+            try:
+                observations = self._observe(some)
+            except UndescribedError as error:
+                raise error.among(np.arange(first, first + len(some)), len(rollouts)) from error.__cause__
+            yield observations
 
     def _observe(self, rollouts: Rollouts) -> Tensor:
         """The used observations as the task gives them: (n * samples, *observation_shape)."""
-        observations = self._task.observe(rollouts)
+        observations = of_the_task(self._task.observe, rollouts, self._task.name, "its observations")
         shape = (len(rollouts), self._task.observation_samples, *self._task.observation_shape)
         if observations.shape != shape:
             raise InvalidInputError(
@@ -242,9 +271,18 @@ class LearnedSpace(DescriptorSpace):
         if len(self._samples) < shape[1]:
             observations = observations[:, self._samples]
         if observations.dtype.kind == "f":
-            _check_finite(observations, self._task.name)
+            self._check_finite(observations)
         observations = observations.reshape(-1, *self._task.observation_shape)
         return torch.from_numpy(np.require(observations, self._task.observation_dtype, ["C", "W"]))
+
+    def _check_finite(self, observations: NDArray[Any]) -> None:
+        """Refuse vectors (n, samples, ...) with numbers that 32 bits cannot hold."""
+        finite = finite_rows(observations)
+        if not finite.all():
+            first = observations[int(np.argmin(finite))]
+            sample, *place = np.argwhere(~(np.abs(first) <= np.finfo(np.float32).max))[0].tolist()
+            detail = f" ({first[(sample, *place)]}, its number {', '.join(map(str, place))})"
+            raise UndescribedError(self._task.name, "an observation is not finite in 32 bits", ~finite, detail)
 
     def train(self, newest: Rollouts, archived: Rollouts | None = None) -> TrainingEpisode:
         """One training episode on the observations of the newest and of the archived rollouts.
@@ -259,20 +297,21 @@ class LearnedSpace(DescriptorSpace):
         observations = self._training_set(newest, archived)
         if isinstance(self.autoencoder, ConvolutionalAutoencoder):
             self._tiled = tiles.active_share(observations.numpy()) < _MOST_ACTIVE
-        self.last_episode = train_episode(
-            self.autoencoder,
-            self.optimizer,
-            observations,
-            batch_size=self._batch_size,
-            validation_share=self._validation_share,
-            patience=self._patience,
-            max_epochs=self._max_epochs,
-            max_images=self._max_images,
-            keep=self._keep,
-            splits=self._generators["splits"],
-            shuffles=self._generators["shuffles"],
-            noise=self._generators["noise"],
-        )
+        with self._running_network():
+            self.last_episode = train_episode(
+                self.autoencoder,
+                self.optimizer,
+                observations,
+                batch_size=self._batch_size,
+                validation_share=self._validation_share,
+                patience=self._patience,
+                max_epochs=self._max_epochs,
+                max_images=self._max_images,
+                keep=self._keep,
+                splits=self._generators["splits"],
+                shuffles=self._generators["shuffles"],
+                noise=self._generators["noise"],
+            )
         self.episodes += 1
         return self.last_episode
 
@@ -340,14 +379,3 @@ def _generators(seed: np.random.SeedSequence) -> dict[str, np.random.Generator]:
         )
         for number, role in enumerate(_ROLES)
     }
-
-
-def _check_finite(observations: NDArray[Any], task_name: str) -> None:
-    """Refuses vectors (n, samples, ...) with numbers that 32 bits cannot hold."""
-    holds = np.abs(observations) <= np.finfo(np.float32).max
-    if not holds.all():
-        place = tuple(int(index) for index in np.argwhere(~holds)[0])
-        raise InvalidInputError(
-            f"Observations of task {task_name!r} must be finite in 32 bits, but one is {observations[place]} (its number"
-            f" {', '.join(map(str, place[2:]))})."
-        )

@@ -63,9 +63,9 @@ def make_own(given: Any, who: str, observation_shape: Sequence[int], code_size: 
     if _is_factory(given):
         try:
             made = given(tuple(observation_shape), code_size)
-        except InvalidInputError:
+        except (InvalidInputError, KeyboardInterrupt):
             raise
-        except Exception as error:
+        except BaseException as error:
             raise InvalidInputError(f"{who} cannot be made: {in_one_line(error)}.") from error
     elif not _is_network(given):
         raise InvalidInputError(f"{who} must be {ALLOWED}, not {given!r}.")
@@ -94,7 +94,9 @@ def _as_autoencoder(given: Any, who: str, observation_shape: Sequence[int], code
     """A copy of it, so that nobody's network is trained behind their back, as an `Autoencoder` for these observations."""
     try:
         copied = copy.deepcopy(given)
-    except Exception as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
         raise InvalidInputError(f"{who} cannot be copied: {in_one_line(error)}.") from error
     if not isinstance(copied, Autoencoder):
         pairs: dict[int, Callable[..., Autoencoder]] = {1: VectorPair, 3: PicturePair}
@@ -203,7 +205,9 @@ def _passed(network: Autoencoder, observations: Tensor, who: str) -> tuple[Tenso
             if not isinstance(codes, Tensor) or codes.shape != (len(observations), network.code_size):
                 return inputs, codes, None
             return inputs, codes, network.decode(codes)
-    except Exception as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
         raise InvalidInputError(
             f"{who} cannot be used for observations of shape {network.observation_shape}: {in_one_line(error)}."
         ) from error

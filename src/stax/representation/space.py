@@ -8,19 +8,41 @@ compares nothing.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from stax.errors import InvalidInputError, check_whole
+from stax.errors import InvalidInputError, check_whole, in_one_line
 from stax.tasks.task import Rollouts, Task
 
 Descriptors = NDArray[np.float64]
 """(n, size): one point of a descriptor space a row."""
 Surprises = NDArray[np.float64]
 """(n,): how badly an autoencoder reconstructs what it saw of each rollout."""
+
+
+class UndescribedError(RuntimeError):
+    """Some rollouts have no descriptor: what was observed of them, or what an autoencoder makes of it, is not finite.
+
+    Args:
+        task_name: of the rollouts' task.
+        reason: why they have none, the same words for all rollouts of which this is true.
+        rows: (n,) which of the rollouts have none.
+        detail: more about the first of them, to follow the reason in a sentence.
+    """
+
+    def __init__(self, task_name: str, reason: str, rows: NDArray[np.bool_], detail: str = "") -> None:
+        first = int(np.argmax(rows))
+        super().__init__(f"Policy {first} of {len(rows)} of task {task_name!r} has no descriptor: {reason}{detail}.")
+        self.task_name, self.reason, self.rows, self.detail = task_name, reason, rows, detail
+
+    def among(self, places: NDArray[np.int64], count: int) -> UndescribedError:
+        """The same of `count` rollouts, of which those described were the ones at these places."""
+        rows = np.zeros(count, np.bool_)
+        rows[places[self.rows]] = True
+        return UndescribedError(self.task_name, self.reason, rows, self.detail)
 
 
 class DescriptorSpace(ABC):
@@ -33,7 +55,7 @@ class DescriptorSpace(ABC):
 
     @abstractmethod
     def describe(self, rollouts: Rollouts) -> Descriptors:
-        """The descriptors (n, size) of these rollouts."""
+        """The descriptors (n, size) of these rollouts, all finite; raises `UndescribedError` if some have none."""
 
     def describe_with_surprise(self, rollouts: Rollouts) -> tuple[Descriptors, Surprises]:
         """Descriptors (n, size) and surprises (n,) of these rollouts; only a learned space can be surprised."""
@@ -91,15 +113,35 @@ class StatesSpace(DescriptorSpace):
 
     def __init__(self, task: Task, samples: int) -> None:
         self._samples = used_samples(task.observation_samples, samples)
+        self._task_name = task.name
         self._described_states = getattr(task, "described_states", None)
         # A task need not tell how large its snapshots are: one policy shows it.
-        self.size = self.describe(task.evaluate(np.zeros((1, task.genome_size)))).shape[1]
+        self.size = self._states(_evaluated_once(task)).shape[1]
 
     def describe(self, rollouts: Rollouts) -> Descriptors:
-        states = rollouts.snapshots[:, self._samples]
-        if self._described_states is not None:
-            states = np.asarray(self._described_states(states))
+        states = self._states(rollouts)
+        finite = finite_rows(states)
+        if not finite.all():
+            raise UndescribedError(self._task_name, "a state is not finite in 32 bits", ~finite)
+        return states
+
+    def _states(self, rollouts: Rollouts) -> Descriptors:
+        states = of_the_task(self._compared, rollouts, self._task_name, "its states")
         return np.array(states, np.float64).reshape(len(rollouts), int(np.prod(states.shape[1:])))
+
+    def _compared(self, rollouts: Rollouts) -> NDArray[Any]:
+        states = rollouts.snapshots[:, self._samples]
+        return states if self._described_states is None else np.asarray(self._described_states(states))
+
+
+def _evaluated_once(task: Task) -> Rollouts:
+    """The rollouts of one policy."""
+    try:
+        return task.evaluate(np.zeros((1, task.genome_size)))
+    except (InvalidInputError, KeyboardInterrupt):
+        raise
+    except BaseException as error:
+        raise RuntimeError(f"Task {task.name!r} failed to evaluate a policy of zeros: {in_one_line(error)}.") from error
 
 
 class NoSpace(DescriptorSpace):
@@ -109,6 +151,42 @@ class NoSpace(DescriptorSpace):
 
     def describe(self, rollouts: Rollouts) -> Descriptors:
         return np.empty((len(rollouts), 0))
+
+
+def of_the_task(call: Callable[[Rollouts], NDArray[Any]], rollouts: Rollouts, task_name: str, what: str) -> NDArray[Any]:
+    """What the task's own code gives for these rollouts; raises `UndescribedError` for those that it raises something for.
+
+    Args:
+        call: the task's code.
+        rollouts: what it is given.
+        task_name: of the task.
+        what: it should give, for the sentence.
+    """
+    try:
+        return call(rollouts)
+    except (InvalidInputError, KeyboardInterrupt):
+        raise
+    except BaseException as error:
+        rows = np.array([_raises(call, rollouts.take(slice(row, row + 1))) for row in range(len(rollouts))], np.bool_)
+        if not rows.any():
+            rows[:] = True
+        raise UndescribedError(task_name, f"{what} cannot be computed ({in_one_line(error)})", rows) from error
+
+
+def _raises(call: Callable[[Rollouts], NDArray[Any]], rollouts: Rollouts) -> bool:
+    try:
+        call(rollouts)
+    except (InvalidInputError, KeyboardInterrupt):
+        raise
+    except BaseException:
+        return True
+    return False
+
+
+def finite_rows(values: NDArray[Any]) -> NDArray[np.bool_]:
+    """(n,) for which rows of an array all numbers are finite in 32 bits; of larger ones, distances could not be computed."""
+    fits = np.abs(values) <= np.finfo(np.float32).max
+    return np.asarray(fits.all(axis=tuple(range(1, fits.ndim))))
 
 
 def used_samples(available: int, wanted: int) -> NDArray[np.int64]:

@@ -76,9 +76,9 @@ class Callbacks:
         for callback in self._callbacks:
             try:
                 callback.at_resume(search) if resumed else callback.at_start(search)
-            except InvalidInputError:
+            except (InvalidInputError, KeyboardInterrupt):
                 raise
-            except Exception as error:
+            except BaseException as error:
                 raise _failure(callback, "at_resume" if resumed else "at_start", error) from error
 
     def tell(self, search: Search, event: str) -> None:
@@ -106,11 +106,13 @@ class Callbacks:
         for callback in self._callbacks:
             try:
                 call(callback)
-            except Exception as error:  # a user's own may raise anything
+            except KeyboardInterrupt:
+                raise
+            except BaseException as error:  # a user's own may raise anything
                 if self.failure is None:
                     self.failure = _failure(callback, method, error)
                     self.failure.__cause__ = error
 
 
-def _failure(callback: Callback, method: str, error: Exception) -> RuntimeError:
+def _failure(callback: Callback, method: str, error: BaseException) -> RuntimeError:
     return RuntimeError(f"The callback {type(callback).__name__} failed in {method}: {in_one_line(error)}.")

@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from stax.errors import exits_as_failures
 from stax.runs.campaign import CampaignRun
 from stax.runs.config import RunConfig
 from stax.runs.cores import sharing_cores
@@ -66,7 +67,8 @@ def try_out(config: RunConfig) -> Estimate:
         if event == "training" and episode is not None:
             seen += episode.images_seen
 
-    with sharing_cores(task, workers=config.workers, learns=config.parameters.descriptor == "learned"):
+    learns = config.parameters.descriptor == "learned"
+    with exits_as_failures(f"Task {task.name!r}"), sharing_cores(task, workers=config.workers, learns=learns):
         search = make_search(
             config.algo,
             task,

@@ -245,6 +245,8 @@ def do_run(path: Path, config: RunConfig, stop: Callable[[], bool]) -> Outcome:
         return Outcome("failed", str(error))
     except MemoryError as error:
         return Outcome("failed", f"There is not enough memory: {error or 'nothing is left'}.")
-    except Exception as error:  # a user's task may raise anything
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # a user's task may raise anything
         traceback.print_exc()
         return Outcome("failed", in_one_line(error))

@@ -15,6 +15,7 @@ from typing import Any
 from stax.errors import InvalidInputError
 from stax.evaluation.evaluator import Evaluator, TaskSource, make_evaluator
 from stax.evaluation.source import make_source
+from stax.representation.space import UndescribedError
 from stax.runs.callbacks import Callback, Callbacks
 from stax.runs.config import DEFAULT_BUDGET, RunConfig, RunSettings, fits_toml, make_config
 from stax.runs.cores import sharing_cores
@@ -26,7 +27,7 @@ from stax.search.making import make_search, without_objects
 from stax.search.search import Observer, Search
 from stax.search.state import State
 from stax.tasks import made_from
-from stax.tasks.task import Task
+from stax.tasks.task import Rollouts, Task
 
 _SIGN_OF_LIFE = 2.0
 """Seconds between two versions of the summary while a run goes on."""
@@ -311,7 +312,7 @@ class _Run:
                 genomes = search.ask()
                 with search.stopwatch.time("evaluation"):
                     rollouts = evaluator.evaluate(genomes)
-                search.tell(rollouts)
+                _tell(search, evaluator, rollouts)
         except KeyboardInterrupt as interrupt:
             if not isinstance(interrupt, RunInterrupted):
                 self._leave_word(search, "interrupted")
@@ -404,6 +405,17 @@ class _Run:
 
     def _seconds(self) -> float:
         return self._seconds_before + time.perf_counter() - self._began
+
+
+def _tell(search: Search, evaluator: Evaluator, rollouts: Rollouts) -> None:
+    """Tell the search its rollouts; policies that cannot be described count as failed if failures are discarded."""
+    while True:
+        try:
+            return search.tell(rollouts)
+        except UndescribedError as error:
+            if not evaluator.discards:
+                raise
+            rollouts = evaluator.discard(rollouts, error.rows, error.reason)
 
 
 def _name(task: Task) -> str:

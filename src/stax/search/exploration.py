@@ -29,7 +29,6 @@ def start(search: Search) -> Asking:
         raise RuntimeError(
             f"All {wanted} evaluations of the initial population failed on task {search.task.name!r}, so there is nobody to search with."
         )
-    search.describe(policies, surprise=search.uses_surprise)
     search.population = policies
     search.offspring = policies.take(slice(0, 0))
     search.found_rewards(policies)
@@ -53,7 +52,6 @@ def explore(search: Search) -> Asking:
         parents = search.population.take(np.repeat(np.arange(len(search.population)), parameters.offspring_per_parent))
         genomes = mutate(parents.genome, parameters.mutation_sigma, search.random.mutation, search.bounds)
         offspring = yield from search.evaluate(genomes, parents.id, EXPLORATION)
-        search.describe(offspring, surprise=search.uses_surprise)
 
         # Novelty; of the parents again too, since the archive has grown
         family = PolicySet.concat([search.population, offspring])
@@ -97,7 +95,6 @@ def explore_grid(search: Search) -> Asking:
         parents = elites.take(np.repeat(chosen, parameters.offspring_per_parent))
         genomes = mutate(parents.genome, parameters.mutation_sigma, search.random.mutation, search.bounds)
         offspring = yield from search.evaluate(genomes, parents.id, EXPLORATION)
-        search.describe(offspring, surprise=False)
         search.novelty_archive.append(offspring)
         search.offspring = offspring
 

@@ -139,7 +139,9 @@ def _own(name: str, parameter: str, given: Mapping[str, object], wanted: type[Pa
     if inspect.isclass(found) and issubclass(found, wanted):
         try:
             found = found()
-        except Exception as error:
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
             raise InvalidInputError(f"The {what} {name!r} cannot be made: {in_one_line(error)}.") from error
     if not isinstance(found, wanted):
         raise InvalidInputError(f"The {what} {name!r} must be a subclass of stax.{wanted.__name__}, not {found!r}.")
@@ -154,7 +156,7 @@ class OwnKind(EmitterKind):
         self.uses_novelty = bool(kind.uses_novelty)
 
     def fits(self, parameters: Parameters, genome_size: int) -> None:
-        self.kind.fits(parameters, genome_size)
+        self._answer("fits", parameters, genome_size)
 
     def start(self, emitter: Emitter, rng: np.random.Generator) -> Genomes:
         genomes = self._answer("start", emitter, rng)
@@ -194,14 +196,14 @@ class OwnKind(EmitterKind):
         return reason
 
     def check(self, emitter: Emitter) -> None:
-        self.kind.check(emitter)
+        self._answer("check", emitter)
 
     def _answer(self, method: str, *arguments: Any) -> Any:
         try:
             return getattr(self.kind, method)(*arguments)
-        except InvalidInputError:
+        except (InvalidInputError, KeyboardInterrupt):
             raise
-        except Exception as error:
+        except BaseException as error:
             raise RuntimeError(f"The emitter kind {self.name!r} failed in {method}: {in_one_line(error)}.") from error
 
     def _genomes(self, method: str, emitter: Emitter, given: Any) -> Genomes:

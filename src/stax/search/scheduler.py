@@ -110,9 +110,9 @@ def chosen_phase(name: str, scheduler: Scheduler, course: Sequence[Chunk], rng: 
     """What a scheduler chooses, which may be anybody's code."""
     try:
         phase = scheduler.choose(course, rng)
-    except InvalidInputError:
+    except (InvalidInputError, KeyboardInterrupt):
         raise
-    except Exception as error:
+    except BaseException as error:
         raise RuntimeError(f"The scheduler {name!r} failed in choose: {in_one_line(error)}.") from error
     if phase not in (EXPLORATION, EXPLOITATION):
         raise InvalidInputError(f"The scheduler {name!r} must choose 'exploration' or 'exploitation', not {phase!r}.")

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stax.errors import InvalidInputError
-from stax.representation.space import DescriptorSpace
+from stax.representation.space import Descriptors, DescriptorSpace, Surprises, UndescribedError
 from stax.search.bandit import KindChoice
 from stax.search.emitter import Emitter, EmitterRecord
 from stax.search.grid import MOST_DIMENSIONS, Coverage, Elites, Grid
@@ -88,6 +88,10 @@ class Search:
         self._ready = False
 
         self._batch: Genomes | None = None
+        self._measures_surprise = False
+        """Whether the surprise of the batch asked for is needed."""
+        self._described: tuple[Descriptors, Surprises]
+        """Descriptors (n, size) and surprises (n,) of the batch told last; nan where there are none."""
         self._asking = schedule(self)
         self._advance(None)
 
@@ -120,11 +124,16 @@ class Search:
         return self._batch.copy()
 
     def tell(self, rollouts: Rollouts) -> None:
-        """The rollouts of the genomes asked for, in the same order."""
+        """The rollouts of the genomes asked for, in the same order.
+
+        A policy without a finite descriptor raises `UndescribedError`, and nothing has changed then: the rollouts can be told
+        again with that policy marked in `Rollouts.failed`.
+        """
         if self._batch is None:
             raise InvalidInputError(f"The search is done: its budget of {self.budget} evaluations is spent.")
         check_rollouts(rollouts, len(self._batch), self.task)
         self._check_snapshots(rollouts)
+        self._described = self._descriptions(rollouts)
         self._advance(rollouts)
 
     def _advance(self, rollouts: Rollouts | None) -> None:
@@ -145,6 +154,32 @@ class Search:
                 f" but {known.snapshots.shape[1:]} before."
             )
 
+    def _descriptions(self, rollouts: Rollouts) -> tuple[Descriptors, Surprises]:
+        """Descriptors and, where they are needed, surprises of all rollouts that did not fail."""
+        count, places = len(rollouts), np.flatnonzero(~rollouts.failures())
+        descriptors, surprises = np.full((count, self.space.size), np.nan), np.full(count, np.nan)
+        if not len(places):
+            return descriptors, surprises
+        ground_truth = None if rollouts.ground_truth is None else np.asarray(rollouts.ground_truth, np.float64)
+        told = Rollouts(
+            reward=np.asarray(rollouts.reward, np.float64),
+            reward_area=np.asarray(rollouts.reward_area, np.int64),
+            steps=np.asarray(rollouts.steps, np.int64),
+            snapshots=np.asarray(rollouts.snapshots),
+            ground_truth=ground_truth,
+        )
+        if len(places) < count:
+            told = told.take(places)
+        with self.stopwatch.time("encoding"):
+            try:
+                if self._measures_surprise:
+                    descriptors[places], surprises[places] = self.space.describe_with_surprise(told)
+                else:
+                    descriptors[places] = self.space.describe(told)
+            except UndescribedError as error:
+                raise error.among(places, count) from error.__cause__
+        return descriptors, surprises
+
     # What the algorithms are written with
 
     @property
@@ -162,8 +197,9 @@ class Search:
     def evaluate(
         self, genomes: Genomes, parents: NDArray[np.int64], origin: int, emitter: int = -1
     ) -> Generator[Genomes, Rollouts, PolicySet]:
-        """Has the genomes evaluated, as many as the budget allows; returns those whose evaluation did not fail."""
+        """Have the genomes evaluated, as many as the budget allows; return those that did not fail, with their descriptors."""
         genomes = genomes[: self.budget_left]
+        self._measures_surprise = self.uses_surprise and emitter < 0
         rollouts = yield genomes
         policies = PolicySet.newborn(
             rollouts,
@@ -175,6 +211,7 @@ class Search:
             emitter=emitter,
             descriptor_size=self.space.size,
         )
+        policies.descriptor[:], policies.surprise[:] = self._described
         if not self._ready:
             self.make_collections(policies)
         self.evaluations += len(policies)
@@ -204,7 +241,7 @@ class Search:
         self._ready = True
 
     def describe(self, policies: PolicySet, *, surprise: bool) -> None:
-        """Fills in the descriptors, and the surprise where asked for."""
+        """Fill in the descriptors again, and the surprise where asked for: the space has changed."""
         if not len(policies):
             return
         with self.stopwatch.time("encoding"):

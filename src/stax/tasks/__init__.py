@@ -103,9 +103,9 @@ def make_task(name: str, /, **options: Any) -> Task:
             raise InvalidInputError(f"Task {name!r} needs the option {option!r}, which was not given.")
     try:
         task = maker(**options)
-    except InvalidInputError:
+    except (InvalidInputError, KeyboardInterrupt):
         raise
-    except Exception as error:
+    except BaseException as error:
         raise InvalidInputError(f"Task {name!r} cannot be made: {in_one_line(error)}.") from error
     if name not in BUILT_IN and not hasattr(task, "name"):
         task.name = name

@@ -83,7 +83,9 @@ def _look(what: str, test: Callable[[], Any]) -> Finding:
         test()
     except _Broken as broken:
         return Finding(what, str(broken))
-    except Exception as error:  # a user's task may raise anything
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # a user's task may raise anything
         return Finding(what, f"it raised {in_one_line(error)}")
     return Finding(what)
 
@@ -235,7 +237,9 @@ def _refusals(task: Task, genomes: Genomes) -> None:
             task.evaluate(array)
         except ValueError:
             continue
-        except Exception as error:
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
             raise _Broken(f"given {what}, evaluate raised {type(error).__name__} instead of a ValueError: {error}") from None
         raise _Broken(f"given {what}, evaluate did not raise a ValueError (stax.tasks.task.check_genomes does this for you)")
 
@@ -297,7 +301,9 @@ def _film(task: Task, genomes: Genomes, rollouts: Rollouts) -> Finding:
         pictures = [np.asarray(picture) for picture in task.film(genomes[0], steps, 96)]
     except InvalidInputError as error:
         return Finding("film", note=str(error))
-    except Exception as error:  # a user's task may raise anything
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # a user's task may raise anything
         return Finding("film", f"it raised {in_one_line(error)}")
     if len(pictures) != len(steps):
         return Finding("film", f"film was asked for the pictures after {steps} steps, and gave {len(pictures)}")

@@ -77,7 +77,9 @@ def _import(module: str, environment: str) -> None:
         raise InvalidInputError(
             f"Environment {environment!r} is to come from the module {module!r}, which cannot be found{install}."
         ) from None
-    except Exception as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
         raise InvalidInputError(
             f"Environment {environment!r}: the module {module!r} cannot be imported: {in_one_line(error)}."
         ) from error
@@ -133,7 +135,9 @@ def make_environment(
     except (gymnasium_error.DependencyNotInstalled, ImportError) as error:
         words = " ".join(str(error).split()).rstrip(".")
         raise InvalidInputError(f"Environment {spec.id!r} needs a package that is not there: {words}.") from None
-    except Exception as error:  # an environment may raise anything
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # an environment may raise anything
         given = f" with make = {dict(keywords)!r}" if keywords else ""
         raise InvalidInputError(f"Environment {spec.id!r} cannot be made{given}: {in_one_line(error)}.") from error
     if render and made.render_mode != "rgb_array":

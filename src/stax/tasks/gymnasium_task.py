@@ -218,9 +218,9 @@ class GymnasiumTask(Task):
             float(outcome[1])
             if self.observation_dtype == "uint8":
                 self._try_drawing(seed, start)
-        except InvalidInputError:
+        except (InvalidInputError, KeyboardInterrupt):
             raise
-        except Exception as error:  # an environment may raise anything
+        except BaseException as error:  # an environment may raise anything
             raise InvalidInputError(f"Environment {self._id!r} failed at its first step: {in_one_line(error)}.") from error
         finally:
             env.close()
@@ -279,7 +279,9 @@ class GymnasiumTask(Task):
         """What an environment renders, if it is a picture."""
         try:
             picture: Any = env.render()
-        except Exception as error:  # above all, a package for drawing is missing
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # above all, a package for drawing is missing
             raise InvalidInputError(f"Environment {self._id!r} cannot be drawn: {' '.join(str(error).split())}.") from error
         if (
             not isinstance(picture, np.ndarray)

@@ -33,7 +33,9 @@ def attempt(make: Callable[[], Content], what: str) -> Content | Missing:
         return make()
     except InvalidInputError as error:
         return Missing(str(error))
-    except Exception as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
         return Missing(f"{what} failed: {in_one_line(error)}.", surprising=True)
 
 
