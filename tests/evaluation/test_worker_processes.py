@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from moody_tasks import some_genomes
-from ways import alive, ends_soon, evaluator
+from ways import WITH_WORKERS, alive, cluster_for, ends_soon, evaluator
 
 import stax
 from stax.cli.main import main
@@ -21,7 +21,7 @@ from stax.evaluation import TaskSource, crew
 HERE = Path(__file__).parent
 
 
-def source(name: str, **options: str) -> TaskSource:
+def source(name: str, **options: str | int) -> TaskSource:
     name = f"process_tasks:{name}"
     return TaskSource(stax.make_task(name, **options), name, options)
 
@@ -63,11 +63,13 @@ def test_a_worker_that_dies_is_noticed_although_a_fork_of_it_lives(fork, tmp_pat
     assert all(ends_soon(fork) for fork in forks)
 
 
-def test_a_task_that_hangs_while_it_is_made_in_workers(monkeypatch):
+@pytest.mark.parametrize("way", WITH_WORKERS)
+def test_a_task_that_hangs_while_it_is_made_in_workers(way, request, monkeypatch):
+    cluster_for(way, request)
     monkeypatch.setattr(crew, "LEAST_SECONDS_TO_MAKE", 1.5)
     sentence = "Task 'moody' cannot be made in a worker process: making it took longer than 1.5 s, 3 times in a row"
     with (
-        evaluator("processes", source("HangingToMakeTask"), workers=3, time_limit=0.5) as evaluates,
+        evaluator(way, source("HangingToMakeTask", home=os.getpid()), workers=2, time_limit=0.5) as evaluates,
         pytest.raises(RuntimeError, match=f"^{re.escape(sentence)}$"),
     ):
         evaluates.evaluate(some_genomes(3))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import time
 from pathlib import Path
 from typing import Any
@@ -59,3 +60,33 @@ def ends_soon(pid: int) -> bool:
     while alive(pid) and time.monotonic() < deadline:
         time.sleep(0.05)
     return not alive(pid)
+
+
+def listening(pid: int) -> list[str]:
+    """Addresses that the process and its descendants accept connections at."""
+    parents = {}
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdigit() and alive(int(folder.name)):
+            parents[int(folder.name)] = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
+    family = {pid}
+    while more := {child for child, parent in parents.items() if parent in family} - family:
+        family |= more
+    sockets = set()
+    for member in family:
+        for entry in Path(f"/proc/{member}/fd").iterdir():
+            try:
+                sockets.add(str(entry.readlink()).removeprefix("socket:[").removesuffix("]"))
+            except FileNotFoundError:
+                continue
+    return [
+        _address(fields[1].partition(":")[0])
+        for table in ("tcp", "tcp6")
+        for fields in map(str.split, Path(f"/proc/net/{table}").read_text().splitlines()[1:])
+        if fields[3] == "0A" and fields[9] in sockets
+    ]
+
+
+def _address(digits: str) -> str:
+    """An address as Linux writes it: hexadecimal, every four bytes in reverse order."""
+    groups = [bytes.fromhex(digits[first : first + 8])[::-1] for first in range(0, len(digits), 8)]
+    return socket.inet_ntop(socket.AF_INET if len(groups) == 1 else socket.AF_INET6, b"".join(groups))

@@ -62,7 +62,7 @@ def do_watched(
 
 def _place(campaign: Campaign, *, quiet: bool) -> Place:
     if campaign.backend == "ray":
-        from stax.evaluation.ray_cluster import import_ray
+        from stax.evaluation.ray_connection import import_ray
         from stax.runs.campaign_ray import RayTasks
 
         import_ray()

@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-import logging
-import os
-import signal
-import socket
 import sys
-import threading
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,11 +11,10 @@ import numpy as np
 from stax.errors import InvalidInputError
 from stax.evaluation.calls import ONE_THREAD, Outcome, Trouble, call_in_worker
 from stax.evaluation.crew import Message, Worker, Workers
+from stax.evaluation.ray_connection import RayConnection, import_ray
 from stax.evaluation.source import TaskSource, unpacked
 from stax.tasks.task import Genomes, Rollouts
 
-_SECONDS_FOR_AN_ANSWER = 10.0
-"""How long a cluster's address may take to answer."""
 _SECONDS_UNTIL_A_WORD = 30.0
 """How long nobody may be ready before that is said: a full cluster gives no sign."""
 
@@ -40,22 +34,22 @@ class RayActors(Workers[ActorWorker]):
         self._ray = import_ray()
         self._packed = source.packed(self._ray.cloudpickle.dumps)
         self._address = address
-        self._connected_here = False
+        self._connection: RayConnection | None = None
         self._silent = True
 
     def _start(self) -> ActorWorker:
-        if not self._workers:
-            self._connected_here |= connect(self._ray, self._address, cpus=self._size)
+        if self._connection is None:
+            self._connection = RayConnection(self._ray, self._address, cpus=self._size)
         make = self._ray.remote(num_cpus=1, max_restarts=0, runtime_env={"env_vars": ONE_THREAD})(TaskActor)
         actor = make.remote(self._packed, sys.path)
-        return ActorWorker(actor=actor, answer=actor.ready.remote())
+        return ActorWorker(actor=actor, answer=actor.start.remote())
 
     def _send(self, worker: ActorWorker, genomes: Genomes) -> None:
         worker.answer = worker.actor.evaluate.remote(genomes)
 
     def _messages(self, timeout: float | None) -> list[tuple[ActorWorker, Message]]:
         if not any(worker.ready for worker in self._workers):
-            timeout = _SECONDS_UNTIL_A_WORD
+            timeout = _SECONDS_UNTIL_A_WORD if timeout is None else min(timeout, _SECONDS_UNTIL_A_WORD)
         waited_for = [worker.answer for worker in self._workers if worker.answer is not None]
         answers, _ = self._ray.wait(waited_for, num_returns=1, timeout=timeout)
         if not answers:
@@ -80,6 +74,9 @@ class RayActors(Workers[ActorWorker]):
             return Trouble("refused", f"A worker for task {self._task_name!r} cannot go on: {_ends(error)}.")
         except self._ray.exceptions.RayError as error:
             return Trouble("died", type(error).__name__ if worker.ready else _ends(error))
+        if message == "started":
+            self._silent = False
+            worker.answer = worker.actor.make.remote()
         # Copies: what Ray hands out are views of its own memory, which cannot be written to.
         return Rollouts.concat([message]) if isinstance(message, Rollouts) else message
 
@@ -89,43 +86,9 @@ class RayActors(Workers[ActorWorker]):
 
     def close(self) -> None:
         super().close()
-        if self._connected_here:
-            self._ray.shutdown()
-            self._connected_here = False
-
-
-def import_ray() -> Any:
-    """The package, or the sentence that says how to get it."""
-    try:
-        import ray
-        import ray.cloudpickle
-    except ImportError:
-        raise InvalidInputError("The backend 'ray' needs Ray: pip install 'stax-qd[ray]'.") from None
-    return ray
-
-
-def connect(ray: Any, address: str | None, *, cpus: int) -> bool:
-    """Connects to the cluster there, or to one started on this machine; returns whether that was left to do, and `ray.shutdown`
-    is."""
-    if ray.is_initialized():
-        return False
-    options: dict[str, Any] = {"address": address}
-    if address is None:
-        # Nobody asked for it to be counted, nor for a web page.
-        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-        options = {"address": "local", "num_cpus": cpus, "include_dashboard": False}
-    before = signal.getsignal(signal.SIGTERM)
-    try:
-        _knock(options["address"])
-        ray.init(**options, log_to_driver=False, logging_level=logging.ERROR)
-    except Exception as error:
-        what = "A Ray cluster cannot be started" if address is None else f"There is no Ray cluster at {address!r}"
-        raise InvalidInputError(f"{what} ({type(error).__name__}: {' '.join(str(error).split())}).") from error
-    finally:
-        # Ray takes the signal over; what it means is the caller's to say.
-        if threading.current_thread() is threading.main_thread() and before is not None:
-            signal.signal(signal.SIGTERM, before)
-    return True
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
 
 
 class TaskActor:
@@ -134,25 +97,23 @@ class TaskActor:
     def __init__(self, packed: bytes, path: list[str]) -> None:
         # For a task's module that lies beside the script on the same machine, or at the same place on another.
         sys.path.extend(entry for entry in path if entry not in sys.path)
-        self._said: Message = "ready"
-        try:
-            self._task = unpacked(packed)
-        except InvalidInputError as error:
-            self._said = Trouble("refused", str(error))
+        self._packed = packed
 
-    def ready(self) -> Message:
-        return self._said
+    def start(self) -> Message:
+        """Report that the cluster had room for this worker."""
+        return "started"
+
+    def make(self) -> Message:
+        """Make the task."""
+        try:
+            self._task = unpacked(self._packed)
+        except InvalidInputError as error:
+            return Trouble("refused", str(error))
+        return "ready"
 
     def evaluate(self, genomes: Genomes) -> Outcome:
         # A copy, since Ray's own cannot be written to, and some libraries insist.
         return call_in_worker(self._task, np.array(genomes))
-
-
-def _knock(address: str) -> None:
-    """An OSError at once if nobody listens at host:port, where Ray would try for minutes."""
-    host, _, port = address.rpartition(":")
-    if port.isdigit() and "/" not in host:
-        socket.create_connection((host.strip("[]"), int(port)), timeout=_SECONDS_FOR_AN_ANSWER).close()
 
 
 def _ends(error: Exception) -> str:

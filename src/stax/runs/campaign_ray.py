@@ -12,7 +12,7 @@ from typing import Any
 
 from stax.compiling import available_threads
 from stax.errors import InvalidInputError
-from stax.evaluation.ray_cluster import connect, import_ray
+from stax.evaluation.ray_connection import RayConnection, import_ray
 from stax.runs.campaign import CampaignRun
 from stax.runs.campaign_work import Outcome, do_run
 from stax.runs.config import RunConfig
@@ -35,14 +35,13 @@ class RayTasks:
     def __init__(self, *, room: int | None, workers: int, address: str | None) -> None:
         cpus = max(available_threads(), (room or 1) * workers)
         self._ray = import_ray()
-        self._connected_here = connect(self._ray, address, cpus=cpus)
+        self._connection = RayConnection(self._ray, address, cpus=cpus)
         self._results: dict[CampaignRun, Any] = {}
         self._deaths: Counter[CampaignRun] = Counter()
         self._stopping = False
         largest = max((node["Resources"].get("CPU", 0) for node in self._ray.nodes() if node["Alive"]), default=0)
         if workers > largest:
-            if self._connected_here:
-                self._ray.shutdown()
+            self._connection.close()
             raise InvalidInputError(
                 f"workers must be at most {largest:g}, the CPUs of the largest machine of the cluster, not {workers}."
             )
@@ -100,8 +99,7 @@ class RayTasks:
         if self._ray.is_initialized():
             self.end_at_once()
             self._ray.kill(self._bell)
-        if self._connected_here:
-            self._ray.shutdown()
+        self._connection.close()
 
 
 class Bell:
