@@ -79,3 +79,20 @@ class LeavingProcessesTask(MoodyTask):
         rollouts = super().evaluate(genomes)
         rollouts.steps[:] = os.getpid()
         return rollouts
+
+
+class ForkLeavingTask(MoodyTask):
+    """Forks a process that stays, and writes its id to a file."""
+
+    def __init__(self, pids: str) -> None:
+        super().__init__()
+        self.pids = pids
+
+    def evaluate(self, genomes):
+        if not Path(self.pids).exists():
+            pid = os.fork()
+            if pid == 0:
+                time.sleep(60)
+                os._exit(0)
+            Path(self.pids).write_text(str(pid))
+        return super().evaluate(genomes)

@@ -175,3 +175,35 @@ def test_nothing_remains_after_an_ordinary_end():
         assert len(watchdogs_of(os.getpid())) == 1
     assert in_group(worker) == []
     assert watchdogs_of(os.getpid()) == []
+
+
+CAMPAIGN = """
+tasks = ["process_tasks:ForkLeavingTask"]
+algos = ["ns"]
+seeds = [0]
+budget = 100
+out = {out!r}
+[parameters]
+isolation = "none"
+"task.pids" = {pids!r}
+"""
+
+
+def test_a_campaign_does_not_wait_for_what_a_run_leaves_behind(tmp_path):
+    file, pids = tmp_path / "campaign.toml", tmp_path / "pids"
+    file.write_text(CAMPAIGN.format(out=str(tmp_path / "out"), pids=str(pids)))
+    began = time.monotonic()
+    assert main(["campaign", str(file), "--quiet"]) == 0
+    assert time.monotonic() - began < 40, "the fork sleeps for a minute"
+    assert ends_soon(int(pids.read_text()))
+
+
+def test_a_folder_is_removed_after_a_kill(tmp_path):
+    folder = tmp_path / "it's $(a) folder"
+    (folder / "inner").mkdir(parents=True)
+    code = f"import os; from stax.evaluation.watchdog import *; dog = Watchdog(REMOVE_FOLDER, {str(folder)!r}); os.kill(os.getpid(), 9)"
+    assert subprocess.run([sys.executable, "-c", code]).returncode == -9
+    deadline = time.monotonic() + 30
+    while folder.exists() and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert not folder.exists()

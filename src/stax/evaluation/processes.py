@@ -1,7 +1,8 @@
 """Workers that are processes of this machine.
 
 Each worker is the leader of a process group, so that it can be ended together with the processes that its task has started. A
-watchdog process beside each worker does so when this process dies, whatever the worker is doing.
+watchdog process beside each worker does so when this process dies: the worker could not do that itself while it holds Python's
+global lock in a long computation.
 """
 
 from __future__ import annotations
@@ -10,23 +11,21 @@ import multiprocessing
 import os
 import pickle
 import signal
-import subprocess
 import sys
 import threading
 import time
-import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from multiprocessing import connection, resource_tracker, util
 from multiprocessing.connection import Connection
 from multiprocessing.context import SpawnProcess
-from typing import Any, ClassVar
 
 from stax.errors import InvalidInputError
 from stax.evaluation.calls import ONE_THREAD, Trouble, call_in_worker
 from stax.evaluation.crew import Message, Worker, Workers
 from stax.evaluation.source import unpacked
+from stax.evaluation.watchdog import KILL_GROUP, Watchdog
 from stax.tasks.task import Genomes
 
 _SECONDS_TO_LEAVE = 2.0
@@ -34,8 +33,6 @@ _SECONDS_TO_LEAVE = 2.0
 _SECONDS_BETWEEN_CHECKS = 0.5
 """How often it is checked whether workers are alive. Their connection shows that they died only if nobody else holds it open, and
 a process that the task has forked may do so."""
-_WATCHDOG = 'read -r _; kill -s KILL -- "-$1" "$1"'
-"""A shell command: wait until its standard input is closed, then kill a process group and its leader."""
 
 
 @dataclass(eq=False, kw_only=True)
@@ -72,7 +69,7 @@ class Processes(Workers[WorkerProcess]):
         theirs.close()
         worker = WorkerProcess(process=process, connection=ours, watchdog=None)
         try:
-            worker.watchdog = Watchdog(process) if os.name == "posix" else None
+            worker.watchdog = Watchdog(KILL_GROUP, process.pid) if os.name == "posix" else None
         except BaseException:
             self._end(worker)
             raise
@@ -118,47 +115,6 @@ class Processes(Workers[WorkerProcess]):
         for worker in idle:
             worker.process.join(max(deadline - time.monotonic(), 0.0))
             self._end(worker)
-
-
-class Watchdog:
-    """A small process that ends a worker and what the worker has started, once this process is no more.
-
-    The worker could not do that itself while it holds Python's global lock in a long computation. The watchdog waits for the end
-    of its standard input, which is closed when this process dies, however it dies. It is in a process group of its own, to outlive
-    a signal to this process's group.
-    """
-
-    _inputs: ClassVar[weakref.WeakSet[Any]] = weakref.WeakSet()
-    """Pipes to all watchdogs of this process. Forks of this process must not hold these open."""
-
-    def __init__(self, worker: SpawnProcess) -> None:
-        self._process = subprocess.Popen(
-            ["/bin/sh", "-c", _WATCHDOG, "stax-watchdog", str(worker.pid)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            bufsize=0,
-            cwd="/",
-            process_group=0,
-        )
-        self._inputs.add(self._process.stdin)
-
-    def end(self) -> None:
-        """End the watchdog; its worker is left alone."""
-        self._process.kill()
-        self._process.wait()
-        if self._process.stdin is not None:
-            self._process.stdin.close()
-
-    @classmethod
-    def let_go(cls) -> None:
-        """Close the pipes to all watchdogs, in a fork of the process that started them."""
-        for pipe in list(cls._inputs):
-            pipe.close()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=Watchdog.let_go)
 
 
 def _kill_group(process: SpawnProcess) -> None:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from stax.errors import InvalidInputError
+from stax.evaluation.watchdog import REMOVE_FOLDER, Watchdog
 
 _SECONDS_FOR_AN_ANSWER = 10.0
 """How long a cluster's address may take to answer."""
@@ -67,8 +68,9 @@ class RayConnection:
     def _start(self, ray: Any, cpus: int) -> None:
         folder = _private_folder()
         before = {name: os.environ.get(name) for name in _AUTHENTICATION}
+        watchdog = Watchdog(REMOVE_FOLDER, folder) if os.name == "posix" else None
         # Also if somebody forgets to close the connection: at exit.
-        self._end = weakref.finalize(self, _end_cluster, ray, folder, before)
+        self._end = weakref.finalize(self, _end_cluster, ray, folder, watchdog, before)
         if not before["RAY_AUTH_TOKEN"] and not before["RAY_AUTH_TOKEN_PATH"] and before["RAY_AUTH_MODE"] != "disabled":
             # Otherwise Ray writes one to a file that everybody can read, and leaves it there.
             os.environ["RAY_AUTH_TOKEN"] = secrets.token_hex(32)
@@ -95,11 +97,13 @@ class RayConnection:
             self._end()
 
 
-def _end_cluster(ray: Any, folder: Path, environment: Mapping[str, str | None]) -> None:
+def _end_cluster(ray: Any, folder: Path, watchdog: Watchdog | None, environment: Mapping[str, str | None]) -> None:
     ray.shutdown()
     _set_environment(environment)
     _forget_token(ray)
     shutil.rmtree(folder, ignore_errors=True)
+    if watchdog is not None:
+        watchdog.end()
 
 
 def _private_folder() -> Path:

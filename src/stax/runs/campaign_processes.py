@@ -57,8 +57,12 @@ class LocalProcesses:
 
     def _outcome(self, run: CampaignRun, process: subprocess.Popen[bytes]) -> Outcome:
         del self._processes[run]
+        # What the task has left running ends with the run, and could otherwise hold the pipe open for ever.
+        _kill(process)
         with _of(process.stdout) as report:
-            words = report.read()
+            if os.name == "posix":
+                os.set_blocking(report.fileno(), False)
+            words = report.read() or b""
         _hang_up(process)
         log = self._log(run)
         with suppress(OSError):
@@ -83,7 +87,7 @@ class LocalProcesses:
     def end_at_once(self) -> None:
         self._stopping = True
         for process in self._processes.values():
-            process.kill()
+            _kill(process)
 
     def close(self) -> None:
         self.end_at_once()
@@ -103,6 +107,14 @@ def _apart() -> dict[str, Any]:
 def _of(pipe: IO[bytes] | None) -> IO[bytes]:
     assert pipe is not None
     return pipe
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    """Kill a run's process together with those that its task has started."""
+    if os.name == "posix":
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
+    process.kill()
 
 
 def _hang_up(process: subprocess.Popen[bytes]) -> None:

@@ -1,0 +1,56 @@
+"""A small process that does something once this one has died, however it died."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import weakref
+from typing import Any, ClassVar
+
+KILL_GROUP = 'kill -s KILL -- "-$1" "$1"'
+"""A shell command that kills a process group and its leader."""
+REMOVE_FOLDER = 'sleep 5; rm -rf -- "$1"'
+"""A shell command that removes a folder, after the processes that use it have had time to end."""
+
+
+class Watchdog:
+    """Waits for the end of its standard input, which is closed when this process dies, and then runs a shell command.
+
+    It is in a process group of its own, to outlive a signal to this process's group. Only for POSIX systems.
+
+    Args:
+        command: a command of the shell; `"$1"` is the argument.
+        argument: of the command.
+    """
+
+    _inputs: ClassVar[weakref.WeakSet[Any]] = weakref.WeakSet()
+    """Pipes to all watchdogs of this process. Forks of this process must not hold these open."""
+
+    def __init__(self, command: str, argument: object) -> None:
+        self._process = subprocess.Popen(
+            ["/bin/sh", "-c", f"read -r _; {command}", "stax-watchdog", str(argument)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            bufsize=0,
+            cwd="/",
+            process_group=0,
+        )
+        self._inputs.add(self._process.stdin)
+
+    def end(self) -> None:
+        """End the watchdog without running its command."""
+        self._process.kill()
+        self._process.wait()
+        if self._process.stdin is not None:
+            self._process.stdin.close()
+
+    @classmethod
+    def let_go(cls) -> None:
+        """Close the pipes to all watchdogs, in a fork of the process that started them."""
+        for pipe in list(cls._inputs):
+            pipe.close()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=Watchdog.let_go)
