@@ -7,16 +7,20 @@ import sys
 import zlib
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from numba import njit
-from numba.core import event
-
 from stax.errors import check_whole
+from stax.working_folder import NUMBA_SETTINGS, without_settings
+
+with without_settings(NUMBA_SETTINGS):
+    from numba import njit
+    from numba.core import config, event
+# Numba looks for its settings in the working folder again at every compilation; the variables NUMBA_... still hold.
+config._config_fname = ""
 
 inner = njit(nogil=True, error_model="numpy", no_cpython_wrapper=True)
 """Compiles a function that only compiled functions call; it is kept as a part of the kernel that calls it."""
@@ -39,11 +43,16 @@ def kernel(function: Callable[..., Any]) -> Any:
 
 @cache
 def _warn_of_no_cache() -> None:
-    print(
-        "stax: there is no folder to keep compiled code in, so it is compiled anew each time; "
-        "set NUMBA_CACHE_DIR to a folder that can be written",
-        file=sys.stderr,
+    _say(
+        "there is no folder to keep compiled code in, so it is compiled anew each time; "
+        "set NUMBA_CACHE_DIR to a folder that can be written"
     )
+
+
+def _say(line: str) -> None:
+    """Print a line on stderr, if there is anybody to read it."""
+    with suppress(OSError, ValueError):
+        print(f"stax: {line}", file=sys.stderr, flush=True)
 
 
 def source_stamp(*sources: str) -> int:
@@ -81,7 +90,7 @@ class _Announcer(event.Listener):  # type: ignore[misc]
     def on_start(self, event: Any) -> None:
         if not self.said and not _quiet:
             self.said = True
-            print(f"stax: compiling {self.what}; this happens once and takes up to a minute ...", file=sys.stderr, flush=True)
+            _say(f"compiling {self.what}; this happens once and takes up to a minute ...")
 
     def on_end(self, event: Any) -> None:
         pass

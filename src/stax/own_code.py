@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import importlib
 from typing import Any
 
 from stax.errors import InvalidInputError, in_one_line
+from stax.working_folder import import_user_module
 
 
 def import_named(name: str, who: str) -> Any:
@@ -17,7 +17,7 @@ def import_named(name: str, who: str) -> Any:
     """
     module_name, _, attribute = name.partition(":")
     try:
-        found: Any = importlib.import_module(module_name)
+        found: Any = import_user_module(module_name)
     except ModuleNotFoundError as error:
         if error.name and not module_name.startswith(error.name):
             raise InvalidInputError(f"{who} needs the module {error.name!r}, which is not installed.") from None

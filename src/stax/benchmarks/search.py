@@ -101,7 +101,7 @@ def measure_memory(budget: int = 10_000) -> dict[str, float]:
     Arrays that grow are copied to twice their size, so what is held is counted three times.
     """
     done = subprocess.run(
-        [sys.executable, "-c", _MEASURED_RUN.format(budget=budget)], capture_output=True, text=True, check=True
+        [sys.executable, "-P", "-c", _MEASURED_RUN.format(budget=budget)], capture_output=True, text=True, check=True
     )
     seen = np.array(json.loads(done.stdout))
     half = seen[seen[:, 0] >= budget / 2]

@@ -175,7 +175,7 @@ def _measure_start(name: str) -> dict[str, float]:
         environment = {**os.environ, "NUMBA_CACHE_DIR": str(Path(folder))}
         seconds = []
         for _ in range(2):
-            command = [sys.executable, "-c", _FIRST_ROLLOUT.format(name=name)]
+            command = [sys.executable, "-P", "-c", _FIRST_ROLLOUT.format(name=name)]
             done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
             seconds.append(float(done.stdout))
     return {"compiling_start_seconds": seconds[0], "warm_start_seconds": seconds[1]}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import importlib
 import io
 import os
 import sys
@@ -19,6 +18,7 @@ from gymnasium.envs.registration import EnvSpec, registry
 from gymnasium.wrappers import OrderEnforcing, PassiveEnvChecker, TimeLimit
 
 from stax.errors import InvalidInputError, in_one_line
+from stax.working_folder import import_user_module
 
 _PACKAGES = (
     ("gymnasium_robotics", "'stax-qd[robotics]'", ("AdroitHand", "AntMaze", "Fetch", "FrankaKitchen", "Hand", "PointMaze")),
@@ -66,7 +66,7 @@ def _import(module: str, environment: str) -> None:
         # Some greet whoever imports them; what went wrong is in the exception.
         with redirect_stderr(io.StringIO()), warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            importlib.import_module(module)
+            import_user_module(module)
     except ModuleNotFoundError as error:
         known = {name: install for name, install, _ in _PACKAGES}
         install = f": pip install {known[module]}" if module in known else ""

@@ -1,0 +1,66 @@
+"""The working folder may be a stranger's: its files are not obeyed, and its code is not imported, unless the user says so.
+
+Matplotlib and Numba look for settings in the working folder, and some of these settings run code: the folder of a cache whose
+entries are unpickled, the path of a program, a module by its name.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+
+MATPLOTLIB_SETTINGS = "matplotlibrc"
+NUMBA_SETTINGS = ".numba_config.yaml"
+
+_code_allowed = False
+
+
+@contextlib.contextmanager
+def without_settings(name: str) -> Iterator[None]:
+    """Leave the working folder while inside if it holds a settings file of this name, so that an import cannot read it."""
+    if not os.path.lexists(name):
+        yield
+        return
+    with contextlib.chdir(Path(__file__).parent):
+        yield
+
+
+def ignore_matplotlib_settings() -> None:
+    """Have Matplotlib ignore the settings of the working folder; those of the user's own account still hold."""
+    if os.path.lexists(MATPLOTLIB_SETTINGS) and "matplotlib" not in sys.modules:
+        with without_settings(MATPLOTLIB_SETTINGS):
+            importlib.import_module("matplotlib")
+
+
+@contextlib.contextmanager
+def code_allowed() -> Iterator[None]:
+    """While inside, `import_user_module` also finds modules in the working folder."""
+    global _code_allowed
+    before, _code_allowed = _code_allowed, True
+    try:
+        yield
+    finally:
+        _code_allowed = before
+
+
+def import_user_module(name: str) -> ModuleType:
+    """Import a module that the user has named.
+
+    If it is not installed and the working folder's code is allowed, the working folder is appended to the import path, behind
+    everything else. There it stays: the module may import its neighbours later, and worker processes take over the path.
+    """
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        folder = str(Path.cwd())
+        is_missing_itself = error.name is not None and (name == error.name or name.startswith(f"{error.name}."))
+        if not is_missing_itself or not _code_allowed or folder in sys.path:
+            raise
+    sys.path.append(folder)
+    importlib.invalidate_caches()
+    return importlib.import_module(name)
