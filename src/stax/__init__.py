@@ -3,6 +3,16 @@
 from __future__ import annotations
 
 import os
+import sys
+
+if sys.argv[:1] == ["-m"] and sys.orig_argv[-len(sys.argv)] == "stax":
+    # `python -m stax` puts the working folder first on the import path, where a stranger's files would hide installed packages.
+    if not sys.flags.safe_path and sys.path[0] != os.path.dirname(os.path.dirname(__file__)):  # noqa: PTH120
+        del sys.path[0]
+    import stax_command
+
+    stax_command.prepare_process()
+
 from typing import TYPE_CHECKING, Any
 
 # OpenMP's idle threads, torch's among them, otherwise keep their cores busy waiting, which starves everybody else there; it must

@@ -1,5 +1,5 @@
 """`python -m stax` is the `stax` command."""
 
-from stax.cli.main import entry_point
+from stax_command import main
 
-entry_point()
+main()

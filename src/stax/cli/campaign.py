@@ -17,6 +17,7 @@ from stax.runs.campaign import TABLE, Campaign, CampaignRun, read_campaign
 from stax.runs.campaign_estimate import Estimate, seconds_by_kind, seconds_together, try_out
 from stax.runs.campaign_processes import LOGS, LocalProcesses
 from stax.runs.campaign_work import Place, do_campaign
+from stax.streams import print_path
 
 
 def campaign_command(options: argparse.Namespace) -> bool:
@@ -35,7 +36,7 @@ def campaign_command(options: argparse.Namespace) -> bool:
     elif not options.quiet and all(run.status == "finished" for run in campaign.runs):
         say(f"all {runs_in_words(campaign.runs)} of the campaign in {campaign.out} are finished; there is nothing to do.")
     complete = tell_what_is_missing(campaign, _command(options))
-    print(campaign.out)
+    print_path(campaign.out)
     return complete
 
 

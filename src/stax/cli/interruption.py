@@ -1,23 +1,48 @@
-"""Ctrl-C, as people use it: once to stop well, twice to stop at once."""
+"""Requests to stop: Ctrl-C, SIGTERM, and SIGHUP when the terminal is closed. The first stops a run well, the second at once."""
 
 from __future__ import annotations
 
 import os
 import signal
 from collections.abc import Callable
+from contextlib import suppress
 from types import FrameType, TracebackType
 from typing import TYPE_CHECKING
 
+import stax_command
 from stax.cli.progress import Progress
 
 if TYPE_CHECKING:
     from typing import Self
 
-_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_interrupted = False
+
+
+def raise_on_signals() -> None:
+    """Have every request to stop raise `KeyboardInterrupt`, outside of `Requests`."""
+    for number in stax_command.stop_signals():
+        signal.signal(number, _interrupt)
+
+
+def was_interrupted() -> bool:
+    """Whether `KeyboardInterrupt` was raised by a signal; a library that is being imported may turn it into another exception."""
+    return _interrupted
+
+
+def _interrupt(_: int, __: FrameType | None) -> None:
+    global _interrupted
+    _interrupted = True
+    raise KeyboardInterrupt
+
+
+def exit_on_signals(code: int) -> None:
+    """Have every request to stop end the process at once with this exit code: all is done but Python's own clearing up."""
+    for number in stax_command.stop_signals():
+        signal.signal(number, lambda *_: os._exit(code))
 
 
 class Requests:
-    """While inside, Ctrl-C and requests to end are only counted, and answered.
+    """While inside, requests to stop are only counted, and answered.
 
     Args:
         answer: called with how many there have been; what it returns is said, unless it is empty. It may raise instead.
@@ -26,25 +51,31 @@ class Requests:
     def __init__(self, answer: Callable[[int], str]) -> None:
         self._answer = answer
         self._count = 0
-        self._before: list[object] = []
+        self._before: dict[int, object] = {}
 
     def count(self) -> int:
         return self._count
 
     def __enter__(self) -> Self:
-        self._before = [signal.signal(number, self._handle) for number in _SIGNALS]
+        numbers = {signal.SIGINT, *stax_command.stop_signals()}
+        self._before = {number: signal.signal(number, self._handle) for number in numbers}
+        if _interrupted:
+            # Raised where it was lost: in a callback or a destructor.
+            self.__exit__(None, None, None)
+            raise KeyboardInterrupt
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
-        for number, before in zip(_SIGNALS, self._before, strict=True):
+        for number, before in self._before.items():
             signal.signal(number, before)  # type: ignore[arg-type]
 
     def _handle(self, _: int, __: FrameType | None) -> None:
         self._count += 1
         line = self._answer(self._count)
         if line:
-            # Not by print, which may be in the middle of a line of its own.
-            os.write(2, f"stax: {line}\n".encode())
+            # Not by print, which may be in the middle of a line of its own; and there may be nobody to read it.
+            with suppress(OSError):
+                os.write(2, f"stax: {line}\n".encode())
 
 
 def requests_to_stop(progress: Progress) -> Requests:

@@ -7,45 +7,60 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 
 from stax.cli.arguments import build_parser
 from stax.cli.exit_codes import DONE, FAILED, INTERRUPTED, WRONG_USAGE
+from stax.cli.interruption import exit_on_signals, raise_on_signals, was_interrupted
 from stax.errors import InvalidInputError
+from stax.streams import OutputError, print_path, protect_streams, silence_output
+from stax.working_folder import code_allowed, ignore_matplotlib_settings
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command; the exit code says how it went."""
+    code = DONE
     try:
-        return _run(arguments)
-    except InvalidInputError as error:
-        print(f"stax: {error}", file=sys.stderr)
-        return WRONG_USAGE
+        try:
+            code = _run(arguments)
+        finally:
+            # Here rather than when Python ends, so that a closed pipe is noticed where it is handled.
+            sys.stdout.flush()
+        return code
     except KeyboardInterrupt as interrupt:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         print(f"stax: {str(interrupt) or 'interrupted'}", file=sys.stderr)
         return INTERRUPTED
-    except BrokenPipeError:
-        # Whoever read our output has gone, as `| head` does.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return DONE
-    except OSError as error:
+    except OutputError as error:
+        silence_output()
+        if error.reader_has_gone:
+            return code
         print(f"stax: {error}", file=sys.stderr)
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAILED
+    except Exception as error:
+        if was_interrupted():
+            print("stax: interrupted", file=sys.stderr)
+            return INTERRUPTED
+        return _explain(error)
+
+
+def _explain(error: Exception) -> int:
+    """Print what went wrong in one line, and return the exit code for it; errors that nobody foresaw are raised again."""
+    if not isinstance(error, (InvalidInputError, OSError)):
+        raise error
+    print(f"stax: {error}", file=sys.stderr)
+    return WRONG_USAGE if isinstance(error, InvalidInputError) else FAILED
 
 
 def _run(arguments: Sequence[str] | None) -> int:
     parser = build_parser()
-    try:
-        options = parser.parse_args(arguments)
-        if not hasattr(options, "command"):
-            parser.print_help()
-            return DONE
-        return _COMMANDS[options.command](options)
-    finally:
-        # Here rather than at exit, so that a closed pipe is noticed where it is handled.
-        sys.stdout.flush()
+    options = parser.parse_args(arguments)
+    if not hasattr(options, "command"):
+        parser.print_help()
+        return DONE
+    ignore_matplotlib_settings()
+    return _COMMANDS[options.command](options)
 
 
 def _tasks(options: argparse.Namespace) -> int:
@@ -58,8 +73,8 @@ def _tasks(options: argparse.Namespace) -> int:
 def _check_task(options: argparse.Namespace) -> int:
     from stax.cli.tasks import check_task_command
 
-    _find_own()
-    return DONE if check_task_command(options) else FAILED
+    with code_allowed():
+        return DONE if check_task_command(options) else FAILED
 
 
 def _new_task(options: argparse.Namespace) -> int:
@@ -67,12 +82,6 @@ def _new_task(options: argparse.Namespace) -> int:
 
     print(new_task_command(options))
     return DONE
-
-
-def _find_own() -> None:
-    """A task of your own lies in the folder the command is called from."""
-    # Behind the installed packages, so as not to hide one.
-    sys.path.append(str(Path.cwd()))
 
 
 def _algos(options: argparse.Namespace) -> int:
@@ -104,7 +113,7 @@ def _replay(options: argparse.Namespace) -> int:
 def _export(options: argparse.Namespace) -> int:
     from stax.cli.export import export_command
 
-    print(export_command(options))
+    print_path(export_command(options))
     return DONE
 
 
@@ -131,7 +140,9 @@ def _completion(options: argparse.Namespace) -> int:
 def _search(options: argparse.Namespace) -> int:
     from stax.cli.run import run_command
 
-    return _run_or_fail(run_command, options)
+    # Code is named on the command line, or by a file that is only obeyed with --trust.
+    with code_allowed():
+        return _run_or_fail(run_command, options)
 
 
 def _resume(options: argparse.Namespace) -> int:
@@ -143,21 +154,23 @@ def _resume(options: argparse.Namespace) -> int:
 def _campaign(options: argparse.Namespace) -> int:
     from stax.cli.campaign import campaign_command
 
-    _find_own()
-    return DONE if campaign_command(options) else FAILED
+    # A campaign's file may name code, as words on the command line may.
+    with code_allowed():
+        return DONE if campaign_command(options) else FAILED
 
 
 def _run_or_fail(command: Callable[[argparse.Namespace], Path], options: argparse.Namespace) -> int:
-    """Prints the folder that the command wrote to."""
-    _find_own()
+    """Print the path that the command wrote to."""
     try:
-        print(command(options))
-    except RuntimeError as error:
-        print(f"stax: {error}", file=sys.stderr)
+        with code_allowed() if options.trust else nullcontext():
+            path = command(options)
+    except (RuntimeError, MemoryError) as error:
+        if was_interrupted():
+            raise
+        lack = "there is not enough memory: " if isinstance(error, MemoryError) else ""
+        print(f"stax: {lack}{error or 'nothing is left'}", file=sys.stderr)
         return FAILED
-    except MemoryError as error:
-        print(f"stax: there is not enough memory: {error or 'nothing is left'}", file=sys.stderr)
-        return FAILED
+    print_path(path)
     return DONE
 
 
@@ -187,7 +200,11 @@ _COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
 
 
 def entry_point() -> None:
+    """Run the command in a process of its own, and end the process with its exit code."""
+    protect_streams()
+    raise_on_signals()
     code = main()
+    exit_on_signals(code)
     if code == INTERRUPTED:
         # Everything is closed by now; waiting for threads at exit would answer an impatient second Ctrl-C with a traceback.
         sys.stderr.flush()

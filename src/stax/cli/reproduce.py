@@ -21,6 +21,7 @@ from stax.reproduction.plan import (
 )
 from stax.runs.campaign import Campaign, CampaignRun
 from stax.runs.campaign_estimate import Estimate, seconds_by_kind, seconds_together, try_out
+from stax.streams import print_path
 
 
 def reproduce_command(options: argparse.Namespace) -> bool:
@@ -61,7 +62,7 @@ def reproduce_command(options: argparse.Namespace) -> bool:
     written = make_all(items, runs, out, command=command, say=(lambda line: None) if options.quiet else say)
     if not options.quiet:
         say(f"wrote {len(written)} files; begin with {out / 'README.md'}")
-    print(out)
+    print_path(out)
     return True
 
 

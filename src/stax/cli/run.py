@@ -13,7 +13,7 @@ from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
 from typing import Any
 
-from stax.cli.interruption import Requests, requests_to_stop
+from stax.cli.interruption import Requests, requests_to_stop, was_interrupted
 from stax.cli.progress import Progress, choose_progress
 from stax.cli.settings import parse_settings
 from stax.compiling import compile_quietly
@@ -21,8 +21,11 @@ from stax.errors import InvalidInputError, in_one_line
 from stax.runs.callbacks import Callback
 from stax.runs.config import RUN_KEYS, RunConfig, make_config, read_config
 from stax.runs.folder import RunFolder, how_to_resume
-from stax.runs.result import Result
+from stax.runs.result import Result, load
 from stax.runs.run import RunInterrupted, begin, empty_folder, resume
+
+PICTURE = "archives.png"
+"""The file of a run folder that shows its archives."""
 
 
 def run_command(options: argparse.Namespace) -> Path:
@@ -44,8 +47,7 @@ def resume_command(options: argparse.Namespace) -> Path:
     config, _ = folder.read_config()
     if folder.summary().get("status") == "finished":
         folder.tidy()
-        if not options.quiet:
-            print(f"stax: the run in {options.dir} is finished; there is nothing to do.", file=sys.stderr)
+        _complete(folder, config, options)
         return folder.path
 
     def search(progress: Progress, requests: Requests) -> Result:
@@ -63,6 +65,20 @@ def resume_command(options: argparse.Namespace) -> Path:
 
     _watched(search, folder.path, config, quiet=options.quiet, workers=options.workers or config.workers)
     return folder.path
+
+
+def _complete(folder: RunFolder, config: RunConfig, options: argparse.Namespace) -> None:
+    """Draw the picture of a finished run if it is missing: the process may have been killed meanwhile."""
+    missing = not folder.file(PICTURE).exists()
+    if "task" in config.code and not options.trust:
+        hint = f"; its {PICTURE} is missing, and drawing it takes the task's code, {config.task!r}: say --trust if you trust it"
+    else:
+        hint = f"; its {PICTURE} is missing and will be drawn now"
+    if not options.quiet:
+        print(f"stax: the run in {options.dir} is finished{hint if missing else '; there is nothing to do'}.", file=sys.stderr)
+    if missing and ("task" not in config.code or options.trust):
+        with redirect_stdout(sys.stderr):
+            _draw(load(folder.path, trust=options.trust), folder.path, config)
 
 
 def _callbacks(options: argparse.Namespace, folder: Path) -> list[Callback]:
@@ -126,14 +142,20 @@ def _watched(
         # Some of a kind are not made from a sentence, such as NumPy's own for memory.
         kind = next(kind for kind in (RuntimeError, MemoryError, InvalidInputError) if isinstance(error, kind))
         raise kind(f"{error}{'' if str(error).endswith('.') else '.'} It is kept{hint}") from error
-    drawn = _draw(result, folder)
+    with redirect_stdout(sys.stderr):
+        _draw(result, folder, config)
     if not quiet:
         from stax.cli.summary import summary_lines
 
-        columns = os.get_terminal_size(sys.stderr.fileno()).columns if sys.stderr.isatty() else None
-        print(*summary_lines(result, folder, columns), sep="\n", file=sys.stderr)
-    if drawn is not None:
-        print(f"stax: the picture could not be drawn: {in_one_line(drawn)}", file=sys.stderr)
+        print(*summary_lines(result, folder, _columns()), sep="\n", file=sys.stderr)
+
+
+def _columns() -> int | None:
+    """Width of the terminal that messages go to; None if they go elsewhere."""
+    try:
+        return os.get_terminal_size(sys.stderr.fileno()).columns if sys.stderr.isatty() else None
+    except (OSError, ValueError):  # it has been closed meanwhile
+        return None
 
 
 def _how_to_go_on(folder: Path, config: RunConfig) -> str:
@@ -156,17 +178,20 @@ def _warnings_in_one_line() -> Iterator[None]:
         yield
 
 
-def _draw(result: Result, folder: Path) -> Exception | None:
-    """Draws the result; what goes wrong there is returned, since the result itself is safe by then."""
+def _draw(result: Result, folder: Path, config: RunConfig) -> None:
+    """Draw the picture of a finished run; if that fails, one line says why, since the results themselves are safe."""
     # It tells at length about its fonts when it is used for the first time.
     logging.getLogger("matplotlib").setLevel(logging.ERROR)
     try:
         from stax.analysis.picture import draw_result
 
-        draw_result(result, folder / "archives.png")
-    except Exception as error:  # a user's own task may raise anything while it draws
-        return error
-    return None
+        draw_result(result, folder / PICTURE)
+    except (Exception, KeyboardInterrupt) as error:  # a user's own task may raise anything while it draws
+        if isinstance(error, KeyboardInterrupt) or was_interrupted():
+            raise KeyboardInterrupt(
+                f"interrupted while the picture was drawn; all results are saved, draw it with: {how_to_resume(folder, config)}"
+            ) from None
+        print(f"stax: the picture could not be drawn: {in_one_line(error)}", file=sys.stderr)
 
 
 @contextmanager

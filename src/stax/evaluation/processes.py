@@ -26,6 +26,7 @@ from stax.evaluation.calls import ONE_THREAD, Trouble, call_in_worker
 from stax.evaluation.crew import Message, Worker, Workers
 from stax.evaluation.source import unpacked
 from stax.evaluation.watchdog import KILL_GROUP, Watchdog
+from stax.streams import LossyStream
 from stax.tasks.task import Genomes
 
 _SECONDS_TO_LEAVE = 2.0
@@ -33,6 +34,12 @@ _SECONDS_TO_LEAVE = 2.0
 _SECONDS_BETWEEN_CHECKS = 0.5
 """How often it is checked whether workers are alive. Their connection shows that they died only if nobody else holds it open, and
 a process that the task has forked may do so."""
+
+_SAFE_PATH = "PYTHONSAFEPATH"
+"""Variable that keeps the working folder off the import path of a new Python process. Otherwise it comes first there until the
+process has been given the path of its parent, and a file called multiprocessing.py in it would be run."""
+_SET_BY_US = "stax"
+"""Value of that variable; any text will do."""
 
 
 @dataclass(eq=False, kw_only=True)
@@ -142,8 +149,11 @@ def _end_all(workers: list[WorkerProcess]) -> None:
 @contextmanager
 def _surroundings_of_a_worker() -> Iterator[None]:
     """What a process started inside inherits: one thread for every library, and no ear for Ctrl-C from its first moment on."""
-    before = {name: os.environ.get(name) for name in ONE_THREAD}
-    os.environ.update(ONE_THREAD)
+    surroundings = {_SAFE_PATH: _SET_BY_US, **ONE_THREAD}
+    if os.environ.get(_SAFE_PATH):
+        del surroundings[_SAFE_PATH]
+    before = {name: os.environ.get(name) for name in surroundings}
+    os.environ.update(surroundings)
     blocked: set[int | signal.Signals] | None = None
     if hasattr(signal, "pthread_sigmask"):
         # Starting the tracker, which the first process needs, would unblock the signal again.
@@ -186,6 +196,9 @@ def _work(parent: Connection, packed: bytes) -> None:
 
 def _keep_apart() -> None:
     """Ignore Ctrl-C, which is for the parent to decide on; leave standard output to the parent; lead a process group."""
+    if os.environ.get(_SAFE_PATH) == _SET_BY_US:
+        # Programs that the task starts need not do without their own folder.
+        del os.environ[_SAFE_PATH]
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if hasattr(signal, "pthread_sigmask"):
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
@@ -193,7 +206,8 @@ def _keep_apart() -> None:
         # A group of its own, so that it can be ended together with what the task has started.
         os.setpgid(0, 0)
     os.dup2(2, 1)
-    sys.stdout = sys.stderr
+    # What a task prints is dropped if the terminal has gone.
+    sys.stdout = sys.stderr = LossyStream(sys.stderr)
     if os.name != "posix":
         # There are no process groups and no watchdog.
         threading.Thread(target=_end_with_parent, daemon=True).start()

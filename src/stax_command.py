@@ -1,0 +1,67 @@
+"""The first lines of the `stax` command, before anything that takes time to import.
+
+A module of its own beside the package: importing any part of `stax` imports NumPy and Gymnasium first, and a signal that
+arrives meanwhile would end in a traceback.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from contextlib import suppress
+from types import FrameType
+
+_INTERRUPTED = 130
+
+
+def main() -> None:
+    """Run the `stax` command."""
+    prepare_process()
+    from stax.cli.main import entry_point
+
+    entry_point()
+
+
+def prepare_process() -> None:
+    """Make the standard streams usable, and answer signals with one line from now on."""
+    open_standard_streams()
+    for number in stop_signals():
+        signal.signal(number, _leave)
+
+
+def stop_signals() -> list[signal.Signals]:
+    """Return the signals that ask the command to stop; those that its caller has it ignore (`nohup`) stay ignored."""
+    numbers = [signal.SIGINT, signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else [])]
+    return [number for number in numbers if signal.getsignal(number) is not signal.SIG_IGN]
+
+
+def open_standard_streams() -> None:
+    """Open the null device on every standard stream that is closed.
+
+    Otherwise the next file that is opened becomes a standard stream, and messages are written into it. Writing to a standard
+    output that was closed still fails, as it should: the null device is opened for reading only.
+    """
+    for descriptor, flags in ((0, os.O_RDONLY), (1, os.O_RDONLY), (2, os.O_WRONLY)):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            opened = os.open(os.devnull, flags)
+            if opened != descriptor:
+                os.dup2(opened, descriptor)
+                os.close(opened)
+            os.set_inheritable(descriptor, True)
+    if sys.stdout is None:
+        sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
+    if sys.stderr is None:
+        sys.stderr = open(2, "w", encoding="utf-8", errors="backslashreplace", closefd=False)  # noqa: SIM115
+
+
+def _leave(_: int, __: FrameType | None) -> None:
+    with suppress(OSError):  # nobody is there to read it
+        os.write(2, b"stax: interrupted\n")
+    os._exit(_INTERRUPTED)
+
+
+if __name__ == "__main__":
+    main()
