@@ -74,15 +74,15 @@ def main() -> None:
         if str(Path.cwd()) in sys.path or "" in sys.path:
             on_path.append(command)
     # All that `stax bench` and `stax reproduce` import; what they do takes minutes.
+    import matplotlib
+    import numba.core.config
+
     import stax.benchmarks.autoencoder
     import stax.benchmarks.search
     import stax.benchmarks.tasks
     import stax.cli.reproduce
     import stax.reproduction.make
     import stax.reproduction.results  # noqa: F401
-
-    import matplotlib
-    import numba.core.config
 
     report = {
         "missing": sorted(recorder.names),

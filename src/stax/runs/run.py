@@ -6,13 +6,15 @@ import json
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from shlex import quote
 from typing import Any
 
-from stax.errors import InvalidInputError
+import numpy as np
+
+from stax.errors import InvalidInputError, in_one_line
 from stax.evaluation.evaluator import Evaluator, TaskSource, make_evaluator
 from stax.evaluation.source import make_source
 from stax.representation.space import UndescribedError
@@ -22,7 +24,7 @@ from stax.runs.cores import sharing_cores
 from stax.runs.files import NONSENSE
 from stax.runs.folder import RunFolder, how_to_resume, is_leftover
 from stax.runs.result import Result, check_objects, load, summarise
-from stax.runs.tables import save_metrics
+from stax.runs.tables import read_autoencoder, read_ledger, save_metrics, write_autoencoder, write_ledger
 from stax.search.making import make_search, without_objects
 from stax.search.search import Observer, Search
 from stax.search.state import State
@@ -33,6 +35,9 @@ _SIGN_OF_LIFE = 2.0
 """Seconds between two versions of the summary while a run goes on."""
 _MOST_OF_THE_TIME = 40
 """Checkpoints that take long are made more rarely: one takes at most this part of the time between two."""
+
+_TRIAL = ".trial.0.part"
+"""The file by which a folder is tried; a killed process may leave it, and its name says that it may be removed."""
 
 
 class RunInterrupted(KeyboardInterrupt):
@@ -295,7 +300,29 @@ class _Run:
             self.config = replace(config, parameters=search.parameters, device=device)
             yield search, evaluator
 
+    def _try_folder(self, search: Search) -> None:
+        """Write and read back a small file by the libraries that keep results, before anything is evaluated for them.
+
+        They find fault with names of folders that the system allows, and would do so when the budget is spent.
+        """
+        assert self.folder
+        trial = self.folder.file(_TRIAL)
+        try:
+            write_ledger(trial, {name: column[:0] for name, column in search.ledger.columns().items()})
+            read_ledger(trial, self.config.budget)
+            if search.space.learned:
+                write_autoencoder(trial, {"trial": np.zeros(1, np.float32)}, {})
+                read_autoencoder(trial)
+        except (OSError, ValueError) as error:
+            reason = (isinstance(error, OSError) and error.strerror) or in_one_line(error)
+            raise InvalidInputError(f"Results cannot be kept in the folder {str(self.folder.path)!r}: {reason}.") from error
+        finally:
+            with suppress(OSError):
+                trial.unlink(missing_ok=True)
+
     def _search(self, search: Search, evaluator: Evaluator, *, resumed: bool) -> Result:
+        if self.folder:
+            self._try_folder(search)
         # Whoever watches hears of the run when everything is in order; of its state before that they would only hear half.
         with self._callbacks:
             self._callbacks.start(search, resumed=resumed)
