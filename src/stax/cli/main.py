@@ -74,7 +74,15 @@ def _check_task(options: argparse.Namespace) -> int:
     from stax.cli.tasks import check_task_command
 
     with code_allowed():
-        return DONE if check_task_command(options) else FAILED
+        text, is_well = check_task_command(options)
+    try:
+        print(text, flush=True)
+    except OutputError as error:
+        # The verdict is the exit code too, for whoever has seen enough of the text.
+        if is_well or not error.reader_has_gone:
+            raise
+        silence_output()
+    return DONE if is_well else FAILED
 
 
 def _new_task(options: argparse.Namespace) -> int:

@@ -11,6 +11,7 @@ from stax.cli.campaign import do_watched, runs_in_words, tell_what_is_missing
 from stax.cli.campaign_display import say
 from stax.cli.progress import duration
 from stax.cli.settings import parse_settings
+from stax.errors import printable
 from stax.reproduction.plan import (
     PAPER_BUDGET,
     PAPER_SEEDS,
@@ -59,7 +60,7 @@ def reproduce_command(options: argparse.Namespace) -> bool:
     from stax.reproduction.results import measure_runs
 
     runs = measure_runs(items, out=out, budget=budget, seeds=seeds, preset=preset, changed=changed, quick=options.quick)
-    written = make_all(items, runs, out, command=command, say=(lambda line: None) if options.quiet else say)
+    written = make_all(items, runs, out, command=printable(command), say=(lambda line: None) if options.quiet else say)
     if not options.quiet:
         say(f"wrote {len(written)} files; begin with {out / 'README.md'}")
     print_path(out)

@@ -48,23 +48,24 @@ def _row(name: str) -> dict[str, Any]:
     }
 
 
-def check_task_command(options: argparse.Namespace) -> bool:
-    """Prints what was looked at in a task and what is wrong with it; whether all is well."""
+def check_task_command(options: argparse.Namespace) -> tuple[str, bool]:
+    """Check a task; return what was looked at and what is wrong with it, and whether all is well."""
     settings = in_tables({name.removeprefix("task."): value for name, value in parse_settings(options.set).items()})
     findings = check_task(make_task(options.name, **settings), seed=options.seed)
+    lines = []
     for finding in findings:
         verdict, words = ("ok", "")
         if finding.problem:
             verdict, words = "WRONG", finding.problem
         elif finding.note:
             verdict, words = "note", finding.note
-        print(f"{verdict:<6} {finding.what}{': ' + words if words else ''}")
+        lines.append(f"{verdict:<6} {finding.what}{': ' + words if words else ''}")
     wrong = sum(bool(finding.problem) for finding in findings)
     if wrong:
-        print(f"{options.name}: {wrong} of {len(findings)} checks found something wrong.")
+        lines.append(f"{options.name}: {wrong} of {len(findings)} checks found something wrong.")
     else:
-        print(f"{options.name} keeps the contract ({sum(not finding.note for finding in findings)} checks).")
-    return not wrong
+        lines.append(f"{options.name} keeps the contract ({sum(not finding.note for finding in findings)} checks).")
+    return "\n".join(lines), not wrong
 
 
 def new_task_command(options: argparse.Namespace) -> str:

@@ -80,7 +80,8 @@ def write_report(result: Result, folder: str | Path, path: str | Path | None = N
     target = run.file("report.html") if path is None else Path(path)
     check_page(target)
     context, failures = _context(result, run)
-    content = _rendered(context).encode()
+    # The name of the folder need not be text.
+    content = _rendered(context).encode(errors="replace")
     write_for_user(target, content)
     return Written(target, len(content), failures)
 
