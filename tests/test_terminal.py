@@ -125,7 +125,7 @@ def test_a_task_that_breaks_the_contract_fails_whoever_reads_it(tmp_path):
 
 def test_files_do_not_become_standard_streams():
     code = "import stax_command, os; stax_command.open_standard_streams(); print(os.open('/', os.O_RDONLY) > 2)"
-    done = in_shell(f"{sys.executable} -c \"{code}\" <&- 2>&-")
+    done = in_shell(f'{sys.executable} -c "{code}" <&- 2>&-')
     assert done.stdout == "True\n"
 
 
@@ -160,7 +160,9 @@ def test_a_closed_terminal_stops_a_run_and_saves_it(tmp_path, finished):
 
 
 def test_a_run_under_nohup_does_not_hear_that_the_terminal_is_closed(tmp_path):
-    code = "import signal; signal.signal(signal.SIGHUP, signal.SIG_IGN)\nimport stax_command; print(stax_command.stop_signals())"
+    code = (
+        "import signal; signal.signal(signal.SIGHUP, signal.SIG_IGN)\nimport stax_command; print(stax_command.stop_signals())"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "SIGTERM" in done.stdout
     assert "SIGHUP" not in done.stdout
@@ -170,7 +172,9 @@ def test_a_run_under_nohup_does_not_hear_that_the_terminal_is_closed(tmp_path):
 @pytest.mark.parametrize("seconds", [0.0, 0.1, 0.3, 0.7])
 def test_a_signal_while_modules_are_imported_is_one_line(number, seconds, tmp_path):
     # The script says when its first lines are done: before that, signals are Python's own affair.
-    start = "import sys, stax_command; stax_command.prepare_process(); print(flush=True); sys.argv[0] = 'stax'; stax_command.main()"
+    start = (
+        "import sys, stax_command; stax_command.prepare_process(); print(flush=True); sys.argv[0] = 'stax'; stax_command.main()"
+    )
     process = subprocess.Popen(
         [sys.executable, "-c", start, "run", *ARGUMENTS, "--budget", "3000000", "--out", str(tmp_path / "run")],
         stdout=subprocess.PIPE,
@@ -251,7 +255,13 @@ def test_a_run_stopped_while_its_picture_is_drawn_gets_it_by_resume(number, slow
 
 @pytest.mark.parametrize("name", ["exp:1", "file:exp", os.fsdecode(b"n\xff\xfe"), "a b'c\"d", "-é-"])
 def test_a_folder_may_have_any_name(name, tmp_path):
-    parts = [[*STAX, "run", *ARGUMENTS, f"--out={name}"], [*STAX, "show"], [*STAX, "report"], [*STAX, "compare"], [*STAX, "resume"]]
+    parts = [
+        [*STAX, "run", *ARGUMENTS, f"--out={name}"],
+        [*STAX, "show"],
+        [*STAX, "report"],
+        [*STAX, "compare"],
+        [*STAX, "resume"],
+    ]
     for command in parts:
         words = command if command[2] == "run" else [*command, "--", name]
         done = subprocess.run(words, capture_output=True, cwd=tmp_path, env=environment(PYTHONIOENCODING="utf-8"), timeout=120)
@@ -280,16 +290,67 @@ def test_a_folder_that_results_cannot_be_written_to_is_refused_before_anything_i
 # Permissions of an ordinary user
 
 
+def as_ordinary_user(*words: str | Path, cwd: Path, **variables: str) -> subprocess.CompletedProcess[str]:
+    """Do a command for which permissions hold, also if the tests are run by root."""
+    powerless = ["setpriv", "--inh-caps=-all", "--bounding-set=-all"] if os.geteuid() == 0 else []
+    return subprocess.run(
+        [*powerless, *STAX, *map(str, words)],
+        capture_output=True,
+        text=True,
+        cwd=cwd,
+        env=environment(**variables),
+        timeout=200,
+    )
+
+
 @pytest.fixture
-def as_nobody(tmp_path_factory):
-    """Does commands as a user who may write nowhere but to a folder of their own."""
-    if os.geteuid() != 0 or not shutil.which("setpriv"):
-        pytest.skip("only root can become another user")
+def copy(finished, tmp_path):
+    """A copy of a finished run, whose permissions are given back at the end, so that it can be removed."""
+    copy = shutil.copytree(finished, tmp_path / "copy")
+    yield copy
+    copy.chmod(0o700)
+    for path in copy.rglob("*"):
+        path.chmod(0o700)
 
-    def do(*words, cwd="/", **variables):
-        command = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", *STAX, *map(str, words)]
-        return subprocess.run(
-            command, capture_output=True, text=True, cwd=cwd, env=environment(HOME="/nonexistent", **variables), timeout=200
-        )
 
-    return do
+@pytest.mark.parametrize("name", ["", "summary.json", "archives", "ledger.parquet"])
+def test_a_run_that_may_not_be_read_is_one_sentence(name, copy, tmp_path):
+    (copy / name).chmod(0)
+    done = as_ordinary_user("report", copy, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert len(done.stderr.splitlines()) == 1
+    assert "Permission" in done.stderr
+    assert str(copy / name) in done.stderr
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["run", *ARGUMENTS, "--out", "new"], ["run", *ARGUMENTS], ["report", "."], ["new-task", "walk"]],
+    ids=["run --out", "run", "report", "new-task"],
+)
+def test_a_folder_that_may_not_be_written_to_is_one_sentence(words, copy):
+    before = sorted(copy.rglob("*"))
+    copy.chmod(0o500)
+    done = as_ordinary_user(*words, cwd=copy)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert len(done.stderr.splitlines()) == 1
+    assert "Permission denied" in done.stderr
+    assert sorted(copy.rglob("*")) == before
+
+
+def test_a_finished_run_that_may_only_be_read_is_finished(copy, tmp_path):
+    (copy / "archives.png").unlink()
+    copy.chmod(0o500)
+    done = as_ordinary_user("resume", copy, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (0, f"{copy}\n")
+    assert "the picture could not be drawn: PermissionError" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_run_needs_no_home_folder(copy, tmp_path):
+    copy.chmod(0o500)
+    out = tmp_path / "run"
+    home = {"HOME": str(copy / "home"), "MPLCONFIGDIR": str(copy / "matplotlib"), "XDG_CACHE_HOME": str(copy / "cache")}
+    done = as_ordinary_user("run", *ARGUMENTS, "--out", out, "--quiet", cwd=copy, **home)
+    assert (done.returncode, done.stdout) == (0, f"{out}\n"), done.stderr
+    assert (out / "archives.png").exists()

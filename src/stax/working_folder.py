@@ -48,6 +48,14 @@ def code_allowed() -> Iterator[None]:
         _code_allowed = before
 
 
+def _working_folder() -> str | None:
+    """Return the path of the working folder; None if it has been removed."""
+    try:
+        return str(Path.cwd())
+    except OSError:
+        return None
+
+
 def import_user_module(name: str) -> ModuleType:
     """Import a module that the user has named.
 
@@ -57,9 +65,9 @@ def import_user_module(name: str) -> ModuleType:
     try:
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
-        folder = str(Path.cwd())
+        folder = _working_folder()
         is_missing_itself = error.name is not None and (name == error.name or name.startswith(f"{error.name}."))
-        if not is_missing_itself or not _code_allowed or folder in sys.path:
+        if not is_missing_itself or not _code_allowed or folder is None or folder in sys.path:
             raise
     sys.path.append(folder)
     importlib.invalidate_caches()

@@ -49,6 +49,8 @@ def _explain(error: Exception) -> int:
     """Print what went wrong in one line, and return the exit code for it; errors that nobody foresaw are raised again."""
     if not isinstance(error, (InvalidInputError, OSError)):
         raise error
+    if isinstance(error, PermissionError) and error.filename is not None:
+        error = InvalidInputError(f"{os.fsdecode(error.filename)!r} cannot be used: {error.strerror}.")
     print(f"stax: {error}", file=sys.stderr)
     return WRONG_USAGE if isinstance(error, InvalidInputError) else FAILED
 
