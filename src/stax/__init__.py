@@ -32,6 +32,7 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from stax.representation.autoencoder import Autoencoder
+    from stax.representation.space import UndescribedError
     from stax.runs.callbacks import Callback
     from stax.runs.kept_search import restore_search, save_search
     from stax.runs.result import Result, load
@@ -54,6 +55,7 @@ __all__ = [
     "Scheduler",
     "Search",
     "Task",
+    "UndescribedError",
     "__version__",
     "check_genomes",
     "check_task",
@@ -71,6 +73,7 @@ _LATER = {
     "Callback": "stax.runs.callbacks",
     "Result": "stax.runs",
     "RunInterrupted": "stax.runs",
+    "UndescribedError": "stax.representation.space",
     "check_task": "stax.tasks.contract",
     "load": "stax.runs",
     "restore_search": "stax.runs.kept_search",
