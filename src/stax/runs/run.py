@@ -12,8 +12,6 @@ from pathlib import Path
 from shlex import quote
 from typing import Any
 
-import numpy as np
-
 from stax.errors import InvalidInputError, in_one_line
 from stax.evaluation.evaluator import Evaluator, TaskSource, make_evaluator
 from stax.evaluation.source import make_source
@@ -24,7 +22,7 @@ from stax.runs.cores import sharing_cores
 from stax.runs.files import NONSENSE
 from stax.runs.folder import RunFolder, how_to_resume, is_leftover
 from stax.runs.result import Result, check_objects, load, summarise
-from stax.runs.tables import read_autoencoder, read_ledger, save_metrics, write_autoencoder, write_ledger
+from stax.runs.tables import read_ledger, save_metrics, write_ledger
 from stax.search.making import make_search, without_objects
 from stax.search.search import Observer, Search
 from stax.search.state import State
@@ -301,18 +299,15 @@ class _Run:
             yield search, evaluator
 
     def _try_folder(self, search: Search) -> None:
-        """Write and read back a small file by the libraries that keep results, before anything is evaluated for them.
+        """Write and read back an empty ledger before anything is evaluated.
 
-        They find fault with names of folders that the system allows, and would do so when the budget is spent.
+        It is the file whose library is the most particular about names of folders; it would complain when the budget is spent.
         """
         assert self.folder
         trial = self.folder.file(_TRIAL)
         try:
             write_ledger(trial, {name: column[:0] for name, column in search.ledger.columns().items()})
             read_ledger(trial, self.config.budget)
-            if search.space.learned:
-                write_autoencoder(trial, {"trial": np.zeros(1, np.float32)}, {})
-                read_autoencoder(trial)
         except (OSError, ValueError) as error:
             reason = (isinstance(error, OSError) and error.strerror) or in_one_line(error)
             raise InvalidInputError(f"Results cannot be kept in the folder {str(self.folder.path)!r}: {reason}.") from error
