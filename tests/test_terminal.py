@@ -280,7 +280,7 @@ def test_a_folder_that_results_cannot_be_written_to_is_refused_before_anything_i
     def evaluate(*_):
         raise AssertionError("evaluated")
 
-    monkeypatch.setattr("stax.runs.run.write_ledger", refuse)
+    monkeypatch.setattr(sys.modules["stax.runs.run"], "write_ledger", refuse)
     monkeypatch.setattr("stax.tasks.compiled.CompiledTask.evaluate", evaluate)
     assert main(["run", *ARGUMENTS, "--out", str(tmp_path / "run")]) == 2
     assert f"Results cannot be kept in the folder '{tmp_path / 'run'}': Input/output error." in capsys.readouterr().err

@@ -12,6 +12,8 @@ from pathlib import Path
 from shlex import quote
 from typing import Any
 
+import numpy as np
+
 from stax.errors import InvalidInputError, in_one_line
 from stax.evaluation.evaluator import Evaluator, TaskSource, make_evaluator
 from stax.evaluation.source import make_source
@@ -299,14 +301,15 @@ class _Run:
             yield search, evaluator
 
     def _try_folder(self, search: Search) -> None:
-        """Write and read back an empty ledger before anything is evaluated.
+        """Write and read back a ledger of one row before anything is evaluated.
 
         It is the file whose library is the most particular about names of folders; it would complain when the budget is spent.
         """
         assert self.folder
         trial = self.folder.file(_TRIAL)
         try:
-            write_ledger(trial, {name: column[:0] for name, column in search.ledger.columns().items()})
+            columns = search.ledger.columns().items()
+            write_ledger(trial, {name: np.zeros((1, *column.shape[1:]), column.dtype) for name, column in columns})
             read_ledger(trial, self.config.budget)
         except (OSError, ValueError) as error:
             reason = (isinstance(error, OSError) and error.strerror) or in_one_line(error)
