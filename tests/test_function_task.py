@@ -101,7 +101,7 @@ def test_a_function_is_searched_by_name_and_as_an_object(tmp_path, monkeypatch):
     [
         (3, {"genome_size": 2}, "A FunctionTask takes a function, not 3."),
         (glance, {}, "Task 'glance' needs the option 'genome_size', how many numbers make a policy, which was not given."),
-        (glance, {"genome_size": 0}, "genome_size must be a whole number of at least 1, not 0."),
+        (glance, {"genome_size": 0}, "genome_size must be a whole number from 1 to 10,000,000, not 0."),
         (glance, {"genome_size": 2, "genome_bounds": (1, 1)}, "genome_bounds must be a finite lowest and a higher highest value, not (1, 1)."),
         (glance, {"genome_size": 2, "genome_bounds": "wide"}, "genome_bounds must be pairs of a lowest and a highest value, not 'wide'."),
         (glance, {"genome_size": 2, "ground_truth_bounds": (0, 1)}, "Task 'glance' has ground_truth_bounds, but no ground truth: give both or neither."),
@@ -148,9 +148,9 @@ def test_a_task_that_is_evaluated_elsewhere():
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"genome_size": 1.5}, "genome_size must be a whole number of at least 1, not 1.5."),
+        ({"genome_size": 1.5}, "Task 'robot' cannot be used: genome_size must be a whole number of at least 1 and at most 10,000,000, not 1.5."),
         ({"observation_shape": (2, 2)}, "observation_shape must be (d,) for vectors or (height, width, 3) for pictures, not (2, 2)."),
-        ({"observation_shape": (0,)}, "A side in observation_shape must be a whole number of at least 1, not 0."),
+        ({"observation_shape": (0,)}, "Task 'robot' cannot be used: each side in observation_shape must be a whole number of at least 1 and at most 4,194,304, not 0."),
         ({"observation_dtype": "int8"}, "observation_dtype must be one of 'float32', 'uint8', not 'int8'."),
         ({"reward_areas": "here"}, "reward_areas must be a list of one name or RewardArea at least, not 'here'."),
         ({"ground_truth_bounds": [3]}, "ground_truth_bounds must be pairs of a lowest and a highest value, not 3."),

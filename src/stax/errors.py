@@ -9,6 +9,13 @@ from numbers import Integral
 from pathlib import Path
 from typing import Any
 
+LONGEST_TEXT = 500
+"""Characters kept of a text that somebody else's code provides: exceptions, reasons for failures."""
+_LONGEST_VALUE = 200
+"""Characters of a value shown in a sentence."""
+_LONGEST_NUMBER = 256
+"""Bits of an integer that is shown digit by digit."""
+
 
 class InvalidInputError(ValueError):
     """Something given by the user cannot be used; the message names it, the value given and what is allowed."""
@@ -17,7 +24,7 @@ class InvalidInputError(ValueError):
 def check_choice(what: str, given: object, allowed: Sequence[str]) -> str:
     """The value given, if it is one of the allowed words."""
     if not isinstance(given, str) or given not in allowed:
-        raise InvalidInputError(f"{what} must be one of {', '.join(repr(word) for word in allowed)}, not {given!r}.")
+        raise InvalidInputError(f"{what} must be one of {', '.join(repr(word) for word in allowed)}, not {shown(given)}.")
     return given
 
 
@@ -25,14 +32,33 @@ def check_whole(what: str, given: Any, least: int, most: int | None = None) -> i
     """The value given, if it is a whole number within the bounds."""
     whole = isinstance(given, Integral) and not isinstance(given, bool)
     if not whole or given < least or (most is not None and given > most):
-        bounds = f"of at least {least}" if most is None else f"from {least} to {most}"
-        raise InvalidInputError(f"{what} must be a whole number {bounds}, not {given!r}.")
+        bounds = f"of at least {least}" if most is None else f"from {least} to {most if most < 10_000 else f'{most:,}'}"
+        raise InvalidInputError(f"{what} must be a whole number {bounds}, not {shown(given)}.")
     return int(given)
 
 
+def shortened(text: str, longest: int = LONGEST_TEXT) -> str:
+    """Cut a text to its first characters; an ellipsis shows that something is missing."""
+    return text if len(text) <= longest else f"{text[: longest - 3]}..."
+
+
+def shown(value: object) -> str:
+    """Return the `repr` of a value for a sentence, shortened; a value without a `repr` is shown by its type."""
+    if isinstance(value, int) and value.bit_length() > _LONGEST_NUMBER:
+        return f"a whole number of {value.bit_length():,} bits"
+    try:
+        return shortened(" ".join(repr(value).split()), _LONGEST_VALUE)
+    except Exception:  # a user's own class may raise anything
+        return f"an object of type {type(value).__name__}"
+
+
 def in_one_line(error: BaseException) -> str:
-    """An exception of somebody else's code, and where it was raised, for a sentence."""
-    text = f"{type(error).__name__}: {' '.join(str(error).split())}"
+    """Describe an exception of somebody else's code, and where it was raised, for a sentence; long texts are cut."""
+    try:
+        message = shortened(" ".join(str(error)[: 2 * LONGEST_TEXT].split()))
+    except Exception:  # a user's own exception may be unable to describe itself
+        message = "an exception without a message"
+    text = f"{type(error).__name__}: {message}"
     frames = traceback.extract_tb(error.__traceback__)
     return f"{text} ({Path(frames[-1].filename).name}, line {frames[-1].lineno})" if frames else text
 

@@ -80,7 +80,7 @@ REFUSED = {
     ),
     "ground truth is not a number": (
         lambda r: broken(r, ground_truth=r.ground_truth * np.nan),
-        "not of shape ({n}, 2) with nan or infinity in it.",
+        "not of shape ({n}, 2) with nan or infinity in it: policy",
     ),
     "too few observations": (
         lambda r: broken(r, snapshots=r.snapshots[:, 1:]),

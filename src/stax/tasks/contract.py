@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from numbers import Integral
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from stax.errors import InvalidInputError, in_one_line
-from stax.policies import network_genome_size
-from stax.tasks.task import Genomes, RewardArea, Rollouts, Task
+from stax.input_limits import LARGEST_NUMBER
+from stax.tasks.rollout_checks import array_problem
+from stax.tasks.task import Genomes, Rollouts, Task
+from stax.tasks.task_checks import attribute_problem
 
 _POLICIES = 24
 
@@ -95,43 +96,9 @@ def _overrides(task: Task, method: str) -> bool:
 
 
 def _attributes(task: Task) -> None:
-    for name in ("name", "genome_size", "observation_shape", "reward_areas"):
-        if not hasattr(task, name):
-            raise _Broken(f"the task has no attribute {name!r}")
-    if not isinstance(task.name, str) or not task.name:
-        raise _Broken(f"name must be text, not {task.name!r}")
-    if isinstance(task.genome_size, bool) or not isinstance(task.genome_size, Integral) or task.genome_size < 1:
-        raise _Broken(f"genome_size must be a whole number of at least 1, not {task.genome_size!r}")
-    low, high = task.genome_bounds
-    if not (np.isfinite(low) and np.isfinite(high) and low < high):
-        raise _Broken(f"genome_bounds must be a finite lowest and a higher highest value, not {task.genome_bounds!r}")
-    if not isinstance(task.observation_samples, Integral) or task.observation_samples < 1:
-        raise _Broken(f"observation_samples must be a whole number of at least 1, not {task.observation_samples!r}")
-    if task.observation_dtype not in ("uint8", "float32"):
-        raise _Broken(f"observation_dtype must be 'uint8' or 'float32', not {task.observation_dtype!r}")
-    if not task.observation_shape or any(not isinstance(n, Integral) or n < 1 for n in task.observation_shape):
-        raise _Broken(f"observation_shape must be whole numbers of at least 1, not {task.observation_shape!r}")
-    if len(task.reward_areas) < 1:
-        raise _Broken("reward_areas is empty: a task has at least one source of reward")
-    for area in task.reward_areas:
-        if not isinstance(area, RewardArea):
-            raise _Broken(f"reward_areas must hold stax.RewardArea objects, not {area!r}")
-    if len({area.name for area in task.reward_areas}) < len(task.reward_areas):
-        raise _Broken("reward_areas must have different names")
-    if task.ground_truth_bounds is not None:
-        bounds = np.asarray(task.ground_truth_bounds, dtype=float)
-        if bounds.ndim != 2 or bounds.shape[1] != 2 or not (bounds[:, 0] < bounds[:, 1]).all():
-            raise _Broken(f"ground_truth_bounds must be pairs of a lowest and a higher value, not {task.ground_truth_bounds!r}")
-    if task.policy_sizes is not None:
-        _policy_sizes(task.policy_sizes, task.genome_size)
-
-
-def _policy_sizes(sizes: tuple[int, ...], genome_size: int) -> None:
-    whole = isinstance(sizes, tuple) and all(isinstance(size, Integral) and size >= 1 for size in sizes)
-    if not whole or len(sizes) < 2:
-        raise _Broken(f"policy_sizes must be None or at least two whole numbers of at least 1, inputs first, not {sizes!r}")
-    if network_genome_size(sizes) != genome_size:
-        raise _Broken(f"policy_sizes {sizes} take {network_genome_size(sizes)} numbers, but genome_size is {genome_size}")
+    problem = attribute_problem(task)
+    if problem:
+        raise _Broken(problem)
 
 
 def _evaluated(task: Task, genomes: Genomes) -> Rollouts:
@@ -140,6 +107,10 @@ def _evaluated(task: Task, genomes: Genomes) -> Rollouts:
         raise _Broken(f"evaluate must return stax.Rollouts, not {type(rollouts).__name__}")
     if len(rollouts) != len(genomes):
         raise _Broken(f"evaluate was given {len(genomes)} policies and returned {len(rollouts)} rollouts")
+    for name in ("reward", "reward_area", "steps", "snapshots", "ground_truth", "failed"):
+        problem = array_problem(name, getattr(rollouts, name))
+        if problem:
+            raise _Broken(problem)
     return rollouts
 
 
@@ -151,6 +122,8 @@ def _rewards(task: Task, rollouts: Rollouts) -> None:
         raise _Broken(
             f"reward must be finite, but policy {np.argmax(~np.isfinite(reward))} got {reward[~np.isfinite(reward)][0]}"
         )
+    if (reward > LARGEST_NUMBER).any():
+        raise _Broken(f"reward must be at most {LARGEST_NUMBER:g}, but policy {np.argmax(reward)} got {reward.max()}")
     if (reward < 0).any():
         raise _Broken(f"reward must not be negative, but policy {np.argmax(reward < 0)} got {reward[reward < 0][0]}")
     if area.ndim != 1 or area.dtype.kind not in "iu":

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 from numpy.typing import ArrayLike
 
-from stax.errors import InvalidInputError, check_choice, check_whole
-from stax.tasks.function_task import checked_bounds
+from stax.errors import InvalidInputError, check_choice, shown
+from stax.tasks.function_task import checked_bounds, checked_pairs
 from stax.tasks.task import RewardArea, Rollouts, Task
+from stax.tasks.task_checks import check_attributes
 
 
 class ExternalTask(Task):
@@ -38,21 +39,24 @@ class ExternalTask(Task):
         reward_areas: Sequence[str | RewardArea] = ("reward",),
     ) -> None:
         self.name = name
-        self.genome_size = check_whole("genome_size", genome_size, 1)
-        if len(observation_shape) not in (1, 3):
+        self.genome_size = genome_size
+        if not isinstance(observation_shape, (list, tuple)) or len(observation_shape) not in (1, 3):
             raise InvalidInputError(
-                f"observation_shape must be (d,) for vectors or (height, width, 3) for pictures, not {observation_shape!r}."
+                f"observation_shape must be (d,) for vectors or (height, width, 3) for pictures, not {shown(observation_shape)}."
             )
-        self.observation_shape = tuple(check_whole("A side in observation_shape", side, 1) for side in observation_shape)
-        self.observation_samples = check_whole("observation_samples", observation_samples, 1)
+        self.observation_shape = tuple(observation_shape)
+        self.observation_samples = observation_samples
         usual = "float32" if len(self.observation_shape) == 1 else "uint8"
         self.observation_dtype = check_choice("observation_dtype", observation_dtype or usual, ("float32", "uint8"))
         self.genome_bounds = checked_bounds("genome_bounds", genome_bounds)
         if ground_truth_bounds is not None:
-            self.ground_truth_bounds = tuple(checked_bounds("ground_truth_bounds", pair) for pair in ground_truth_bounds)
-        if not reward_areas or isinstance(reward_areas, str):
-            raise InvalidInputError(f"reward_areas must be a list of one name or RewardArea at least, not {reward_areas!r}.")
+            self.ground_truth_bounds = checked_pairs(ground_truth_bounds)
+        if not isinstance(reward_areas, (list, tuple)) or not reward_areas:
+            raise InvalidInputError(
+                f"reward_areas must be a list of one name or RewardArea at least, not {shown(reward_areas)}."
+            )
         self.reward_areas = tuple(RewardArea(area) if isinstance(area, str) else area for area in reward_areas)
+        check_attributes(self)
 
     def evaluate(self, genomes: ArrayLike) -> Rollouts:
         raise InvalidInputError(

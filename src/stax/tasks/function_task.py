@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from stax.errors import InvalidInputError, check_whole
+from stax.errors import InvalidInputError, check_whole, shown
+from stax.input_limits import LARGEST_NUMBER, MOST_GENES
 from stax.tasks.task import Genomes, RewardArea, Rollouts, Task, check_genomes
+from stax.tasks.task_checks import check_attributes
 
 _NUMBERS = "fiu"
 
@@ -44,7 +47,7 @@ class FunctionTask(Task):
         name: str | None = None,
     ) -> None:
         if not callable(function):
-            raise InvalidInputError(f"A FunctionTask takes a function, not {function!r}.")
+            raise InvalidInputError(f"A FunctionTask takes a function, not {shown(function)}.")
         self.name = name or str(getattr(function, "__name__", type(function).__name__))
         if genome_size is None:
             genome_size = getattr(function, "genome_size", None)
@@ -52,16 +55,17 @@ class FunctionTask(Task):
             raise InvalidInputError(
                 f"Task {self.name!r} needs the option 'genome_size', how many numbers make a policy, which was not given."
             )
-        self.genome_size = check_whole("genome_size", genome_size, 1)
+        self.genome_size = check_whole("genome_size", genome_size, 1, MOST_GENES)
         self.genome_bounds = checked_bounds("genome_bounds", genome_bounds)
         if ground_truth_bounds is not None:
             pairs = [ground_truth_bounds] if _is_pair(ground_truth_bounds) else ground_truth_bounds
-            self.ground_truth_bounds = tuple(checked_bounds("ground_truth_bounds", pair) for pair in pairs)
+            self.ground_truth_bounds = checked_pairs(pairs)
         self._function, self._batch = function, bool(batch)
         # What a policy's observations look like is known when one was seen.
         seen = self._call(np.zeros((1, self.genome_size)))[1]
         self.observation_samples, self.observation_shape = seen.shape[1], seen.shape[2:]
         self.observation_dtype = str(seen.dtype)
+        check_attributes(self)
 
     def evaluate(self, genomes: ArrayLike) -> Rollouts:
         genomes = check_genomes(genomes, self.genome_size)
@@ -95,7 +99,7 @@ class FunctionTask(Task):
             raise InvalidInputError(
                 f"Task {self.name!r} must return rewards and observations, and a ground truth if it has one, not {what}."
             )
-        rewards = np.asarray(parts[0])
+        rewards = self._array("rewards", parts[0])
         if rewards.shape != (len(genomes),) or rewards.dtype.kind not in _NUMBERS:
             raise InvalidInputError(
                 f"Task {self.name!r} must return rewards as numbers of shape {(len(genomes),)}, one a policy,"
@@ -104,7 +108,7 @@ class FunctionTask(Task):
         return rewards.astype(np.float64), self._with_samples(parts[1], len(genomes)), self._ground_truth(parts[2:]), None
 
     def _with_samples(self, returned: Any, count: int) -> NDArray[Any]:
-        observations = np.asarray(returned)
+        observations = self._array("observations", returned)
         if observations.dtype.kind not in _NUMBERS or observations.ndim not in (2, 3, 4, 5) or len(observations) != count:
             raise InvalidInputError(
                 f"Task {self.name!r} must return observations as numbers of shape ({count}, d) or ({count}, samples, d) for vectors,"
@@ -124,12 +128,25 @@ class FunctionTask(Task):
                 ("a ground truth", "no ground_truth_bounds") if returned else ("ground_truth_bounds", "no ground truth")
             )
             raise InvalidInputError(f"Task {self.name!r} has {has}, but {lacks}: give both or neither.")
-        return np.asarray(returned[0], np.float64) if returned else None
+        if not returned:
+            return None
+        truth = self._array("ground truth", returned[0])
+        if truth.dtype.kind not in _NUMBERS:
+            raise InvalidInputError(f"Task {self.name!r} must return its ground truth as numbers, not of dtype {truth.dtype}.")
+        return truth.astype(np.float64)
+
+    def _array(self, what: str, returned: Any) -> NDArray[Any]:
+        try:
+            return np.asarray(returned)
+        except (TypeError, ValueError):
+            raise InvalidInputError(
+                f"Task {self.name!r} must return {what} as numbers of one shape for every policy, not rows of different lengths."
+            ) from None
 
 
 def _joined(name: str, outcomes: Sequence[Any]) -> tuple[NDArray[Any], ...] | Rollouts:
     """What single policies came to, as if they had been evaluated together."""
-    if isinstance(outcomes[0], Rollouts):
+    if all(isinstance(outcome, Rollouts) for outcome in outcomes):
         return Rollouts.concat(outcomes)
     try:
         return tuple(np.stack([np.asarray(part) for part in parts]) for parts in zip(*outcomes, strict=True))
@@ -140,15 +157,28 @@ def _joined(name: str, outcomes: Sequence[Any]) -> tuple[NDArray[Any], ...] | Ro
 
 
 def _is_pair(given: Any) -> bool:
-    return len(given) == 2 and all(isinstance(bound, (int, float)) for bound in given)
+    return isinstance(given, (list, tuple)) and len(given) == 2 and all(isinstance(bound, (int, float)) for bound in given)
+
+
+def checked_pairs(given: Any) -> tuple[tuple[float, float], ...]:
+    """Return the bounds of a ground truth, a pair for each of its numbers, or refuse them."""
+    try:
+        pairs = tuple(given)
+    except TypeError:
+        raise InvalidInputError(
+            f"ground_truth_bounds must be pairs of a lowest and a highest value, not {shown(given)}."
+        ) from None
+    return tuple(checked_bounds("ground_truth_bounds", pair) for pair in pairs)
 
 
 def checked_bounds(what: str, given: Any) -> tuple[float, float]:
     """A lowest and a higher highest value, or one sentence that says what is wrong with them."""
     try:
         low, high = (float(bound) for bound in given)
-    except (TypeError, ValueError):
-        raise InvalidInputError(f"{what} must be pairs of a lowest and a highest value, not {given!r}.") from None
-    if not (np.isfinite(low) and np.isfinite(high) and low < high):
-        raise InvalidInputError(f"{what} must be a finite lowest and a higher highest value, not {given!r}.")
+    except (OverflowError, TypeError, ValueError):
+        raise InvalidInputError(f"{what} must be pairs of a lowest and a highest value, not {shown(given)}.") from None
+    if not (abs(low) <= LARGEST_NUMBER and abs(high) <= LARGEST_NUMBER and low < high):
+        finite = math.isfinite(low) and math.isfinite(high)
+        limit = f" within {LARGEST_NUMBER:g} from 0" if finite and low < high else ""
+        raise InvalidInputError(f"{what} must be a finite lowest and a higher highest value{limit}, not {shown(given)}.")
     return low, high

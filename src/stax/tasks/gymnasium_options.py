@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from stax.errors import InvalidInputError, check_whole
+from stax.errors import InvalidInputError, check_whole, shown
+from stax.input_limits import LARGEST_NUMBER, MOST_REWARD_AREAS, is_finite_number
 from stax.tasks.task import RewardArea, sample_steps
 
 _MOST_NEURONS, _MOST_LAYERS = 4096, 16
@@ -24,7 +25,7 @@ def check_table(what: str, content: str, given: Any) -> dict[str, Any]:
         return {}
     if not isinstance(given, Mapping) or not all(isinstance(name, str) for name in given):
         raise InvalidInputError(
-            f"{what} must be a table of {content}, such as {what}.gravity = 9.8 or {what} = {{gravity = 9.8}}, not {given!r}."
+            f"{what} must be a table of {content}, such as {what}.gravity = 9.8 or {what} = {{gravity = 9.8}}, not {shown(given)}."
         )
     return {name: _as_written(value) for name, value in given.items()}
 
@@ -49,7 +50,7 @@ def check_words(what: str, given: Any) -> tuple[str, ...]:
     names = () if given is None else _several(given)
     for name in names:
         if not isinstance(name, str) or not name:
-            raise InvalidInputError(f"{what} must be a name or a list of names, not {given!r}.")
+            raise InvalidInputError(f"{what} must be a name or a list of names, not {shown(given)}.")
     return names
 
 
@@ -60,12 +61,12 @@ def check_indices(what: str, given: Any, size: int) -> NDArray[np.int64]:
     if isinstance(given, str):
         part = _SLICE.fullmatch(given)
         if part is None:
-            raise InvalidInputError(f"{what} must be a list of indices or a slice such as '2:5', not {given!r}.")
+            raise InvalidInputError(f"{what} must be a list of indices or a slice such as '2:5', not {shown(given)}.")
         indices = np.arange(size)[int(part[1] or 0) : int(part[2] or size)]
     else:
         indices = np.array([check_whole(f"Each of {what}", index, 0, size - 1) for index in _several(given)], np.int64)
     if not len(indices) or len(np.unique(indices)) < len(indices):
-        raise InvalidInputError(f"{what} must be at least one index from 0 to {size - 1}, each once, not {given!r}.")
+        raise InvalidInputError(f"{what} must be at least one index from 0 to {size - 1}, each once, not {shown(given)}.")
     return indices
 
 
@@ -80,8 +81,8 @@ def check_samples(given: Any, horizon: int) -> NDArray[np.int64]:
 
 
 def check_number(what: str, given: Any) -> float:
-    if not isinstance(given, Real) or isinstance(given, bool) or not np.isfinite(float(given)):
-        raise InvalidInputError(f"{what} must be a finite number, not {given!r}.")
+    if not is_finite_number(given):
+        raise InvalidInputError(f"{what} must be a finite number within {LARGEST_NUMBER:g} from 0, not {shown(given)}.")
     return float(given)
 
 
@@ -97,10 +98,10 @@ def check_bounds(given: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]] 
         or not given
         or any(not isinstance(pair, (list, tuple)) or len(pair) != 2 for pair in given)
     ):
-        raise InvalidInputError(f"ground_truth_bounds must be {allowed}, not {given!r}.")
+        raise InvalidInputError(f"ground_truth_bounds must be {allowed}, not {shown(given)}.")
     low, high = (np.array([check_number("Each of ground_truth_bounds", pair[end]) for pair in given]) for end in (0, 1))
     if not (low < high).all():
-        raise InvalidInputError(f"ground_truth_bounds must be {allowed}, not {given!r}.")
+        raise InvalidInputError(f"ground_truth_bounds must be {allowed}, not {shown(given)}.")
     return low, high
 
 
@@ -108,14 +109,16 @@ def check_areas(given: Any, dimensions: int) -> tuple[RewardArea, ...]:
     """Reward areas from tables of a name, a centre and a radius."""
     allowed = "a list of tables with name, center and radius"
     if not isinstance(given, (list, tuple)) or not given:
-        raise InvalidInputError(f"reward_areas must be {allowed}, not {given!r}.")
+        raise InvalidInputError(f"reward_areas must be {allowed}, not {shown(given)}.")
+    if len(given) > MOST_REWARD_AREAS:
+        raise InvalidInputError(f"reward_areas must be at most {MOST_REWARD_AREAS:,} tables, not {len(given):,}.")
     areas: list[RewardArea] = []
     for table in given:
         if not isinstance(table, Mapping) or set(table) != {"name", "center", "radius"}:
-            raise InvalidInputError(f"reward_areas must be {allowed}, not {table!r} in it.")
+            raise InvalidInputError(f"reward_areas must be {allowed}, not {shown(table)} in it.")
         name, center = table["name"], table["center"]
         if not isinstance(name, str) or not name or name in {area.name for area in areas}:
-            raise InvalidInputError(f"Each of reward_areas must have a name of its own, not {name!r}.")
+            raise InvalidInputError(f"Each of reward_areas must have a name of its own, not {shown(name)}.")
         numbers = tuple(check_number(f"The center of reward area {name!r}", number) for number in _several(center))
         if len(numbers) != dimensions:
             raise InvalidInputError(

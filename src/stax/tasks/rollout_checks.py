@@ -1,10 +1,18 @@
-"""What a task, or a user's own evaluation, must not return."""
+"""What rollouts must be: checked for every batch that a task, or a user's own evaluation, returns.
+
+One rule holds for every array: truth values, integers or floating-point numbers of at most 64 bits. These can be written to a run's
+folder and read back; text, complex numbers, dates, structures and objects cannot.
+"""
 
 from __future__ import annotations
 
-import numpy as np
+from typing import Any
 
-from stax.errors import InvalidInputError
+import numpy as np
+from numpy.typing import NDArray
+
+from stax.errors import InvalidInputError, shown
+from stax.input_limits import LARGEST_NUMBER
 from stax.tasks.task import Rollouts, Task
 
 
@@ -16,10 +24,37 @@ def check_rollouts(rollouts: Rollouts, count: int, task: Task) -> None:
     _check_values(rollouts, count, task)
 
 
+def array_problem(name: str, given: Any) -> str:
+    """Return why an array of rollouts could not be kept, in words; nothing if it can be or is None."""
+    if given is None:
+        return ""
+    try:
+        array = np.asarray(given)
+    except (TypeError, ValueError):
+        return f"{name} must be an array of numbers, not rows of different lengths"
+    if array.dtype.kind not in "biuf" or array.dtype.itemsize > 8:
+        return f"{name} must be truth values, integers or floating-point numbers of at most 64 bits, not of dtype {array.dtype}"
+    return ""
+
+
+def usable_rewards(reward: NDArray[Any]) -> NDArray[np.bool_]:
+    """(n,) Tell which rewards a search can use: finite, not negative and not so large that sums of them overflow."""
+    return np.asarray((reward >= 0) & (reward <= LARGEST_NUMBER))
+
+
+def usable_ground_truth(ground_truth: NDArray[Any]) -> NDArray[np.bool_]:
+    """(n,) Tell which ground-truth descriptors (n, d) a search can use: finite, and no distance between them overflows."""
+    return np.asarray((np.abs(ground_truth) <= LARGEST_NUMBER).all(axis=1))
+
+
 def check_arrays(rollouts: Rollouts, count: int, task: Task) -> None:
     """Refuses rollouts whose arrays have the wrong shape or type, or are missing."""
     if len(rollouts) != count:
         raise InvalidInputError(f"{count} genomes were asked for, but {len(rollouts)} rollouts came back.")
+    for name in ("reward", "reward_area", "steps", "snapshots", "ground_truth", "failed"):
+        problem = array_problem(name, getattr(rollouts, name))
+        if problem:
+            raise InvalidInputError(f"Task {task.name!r} returned arrays that cannot be kept: {problem}.")
     columns = [("reward", "fiu", "numbers"), ("reward_area", "iu", "whole numbers"), ("steps", "iu", "whole numbers")]
     if rollouts.failed is not None:
         columns.append(("failed", "b", "truth values"))
@@ -55,11 +90,13 @@ def check_arrays(rollouts: Rollouts, count: int, task: Task) -> None:
 def _check_values(rollouts: Rollouts, count: int, task: Task) -> None:
     counts = ~rollouts.failures()
     reward, area = np.asarray(rollouts.reward), np.asarray(rollouts.reward_area)
-    wrong = np.flatnonzero(counts & (~np.isfinite(reward) | (reward < 0)))
+    wrong = np.flatnonzero(counts & ~usable_rewards(reward))
     if len(wrong):
+        too_large = LARGEST_NUMBER < reward[wrong[0]] < np.inf
+        allowed = f"at most {LARGEST_NUMBER:g}" if too_large else "finite and not negative"
         raise InvalidInputError(
             f"Task {task.name!r} returned a reward of {reward[wrong[0]]} for policy {wrong[0]} of {count};"
-            " rewards must be finite and not negative."
+            f" rewards must be {allowed}."
         )
     wrong = np.flatnonzero(counts & ((area < -1) | (area >= len(task.reward_areas))))
     if len(wrong):
@@ -73,9 +110,14 @@ def _check_values(rollouts: Rollouts, count: int, task: Task) -> None:
             f"Task {task.name!r} returned a reward of {reward[wrong[0]]} for policy {wrong[0]} of {count} without a reward area;"
             " rewarded policies must have one."
         )
-    if rollouts.ground_truth is not None and not np.isfinite(np.asarray(rollouts.ground_truth)[counts]).all():
-        shape = np.shape(rollouts.ground_truth)
+    if rollouts.ground_truth is None:
+        return
+    ground_truth = np.asarray(rollouts.ground_truth)
+    wrong = np.flatnonzero(counts & ~usable_ground_truth(ground_truth))
+    if len(wrong):
+        shape, finite = ground_truth.shape, np.isfinite(ground_truth[wrong[0]]).all()
+        found = f"numbers beyond {LARGEST_NUMBER:g}" if finite else "nan or infinity"
         raise InvalidInputError(
-            f"Task {task.name!r} must return a ground_truth of shape {shape} with finite numbers,"
-            f" not of shape {shape} with nan or infinity in it."
+            f"Task {task.name!r} must return a ground_truth of shape {shape} with finite numbers, not of shape {shape} with {found} in"
+            f" it: policy {wrong[0]} of {count} has {shown(ground_truth[wrong[0]].tolist())}."
         )

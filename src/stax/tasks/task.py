@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from stax.errors import InvalidInputError
+from stax.errors import InvalidInputError, shown
 
 Genomes = NDArray[np.float64]
 """(n, genome_size): one policy a row."""
@@ -70,6 +70,8 @@ class Rollouts:
 
     def __post_init__(self) -> None:
         for name, column in self._columns():
+            if not _has_rows(column):
+                raise InvalidInputError(f"{name} of Rollouts must be an array with a row per policy, not {shown(column)}.")
             if len(column) != len(self.reward):
                 raise InvalidInputError(
                     f"Rollouts hold {len(self.reward)} rewards but {len(column)} rows of {name}; all must have the same number."
@@ -114,6 +116,14 @@ class Rollouts:
     def failures(self) -> NDArray[np.bool_]:
         """(n,) which evaluations failed, also where `failed` is None."""
         return np.zeros(len(self), np.bool_) if self.failed is None else np.asarray(self.failed, np.bool_)
+
+
+def _has_rows(column: Any) -> bool:
+    """Tell whether rows can be counted; an array without dimensions has a `__len__` that raises."""
+    try:
+        return not isinstance(column, (str, bytes)) and len(column) >= 0
+    except TypeError:
+        return False
 
 
 @dataclass(frozen=True, eq=False)
