@@ -119,9 +119,9 @@ def test_no_folder_is_taken_twice_and_own_tasks_may_print(tmp_path):
         (["redundant-arm", "--algo", "nss"], "There is no method 'nss'; did you mean 'ns'?"),
         (["redundant-arm", "--preset", "papr"], "There is no preset 'papr'; did you mean 'paper'?"),
         (["redundant-arm", "--set", "novelty_neighbours=3"], "There is no parameter 'novelty_neighbours'; did you mean 'novelty_neighbors'?"),
-        (["redundant-arm", "--set", "code_size=0"], "Parameter code_size must be a whole number of at least 1, not 0."),
-        (["redundant-arm", "--set", "learning_rate=nan"], "Parameter learning_rate must be a number above 0, not nan."),
-        (["redundant-arm", "--set", "genome_bounds=2,-2"], "Parameter genome_bounds must be two numbers, the lower first"),
+        (["redundant-arm", "--set", "code_size=0"], "Parameter code_size must be a whole number of at least 1 and at most 10,000, not 0."),
+        (["redundant-arm", "--set", "learning_rate=nan"], "Parameter learning_rate must be a number above 0 and at most 100, not nan."),
+        (["redundant-arm", "--set", "genome_bounds=2,-2"], "Parameter genome_bounds must be two numbers within 1e+30 from 0, the lower first"),
         (["redundant-arm", "--set", "seed=3"], "seed is no parameter of the search; give --seed VALUE instead of --set seed=VALUE."),
         (["redundant-arm", "--set", "code_size"], "--set takes OPTION=VALUE, not 'code_size'."),
         (["redundant-arm", "--set", "task.view=3"], "Option view of redundant-arm must be one of 'arm', 'end-effector', not 3."),
@@ -176,10 +176,15 @@ def test_a_failing_task_is_one_line_and_exit_code_1(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_budget_beyond_all_memory_is_one_line_and_exit_code_1(tmp_path, monkeypatch, capsys):
+@pytest.mark.parametrize("budget", [str(10**9 + 1), str(2**62), str(10**14), "9" * 5000])
+def test_a_budget_that_nobody_can_spend_is_one_line_and_exit_code_2(tmp_path, monkeypatch, capsys, budget):
     monkeypatch.chdir(tmp_path)
-    assert main(["run", "redundant-arm", "--algo", "ns", "--budget", str(10**14)]) == 1
-    assert capsys.readouterr().err.startswith("stax: there is not enough memory: ")
+    with pytest.raises(SystemExit) as ended:
+        main(["run", "redundant-arm", "--algo", "ns", "--budget", budget])
+    assert ended.value.code == 2
+    said = capsys.readouterr().err
+    assert "--budget: must be a whole number of at most 1,000,000,000, not" in said
+    assert len(said) < 300
     assert list(tmp_path.iterdir()) == []
 
 

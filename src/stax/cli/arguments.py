@@ -9,6 +9,8 @@ from importlib import metadata
 from typing import Any, NoReturn
 
 from stax.cli.exit_codes import DONE, WRONG_USAGE
+from stax.errors import shortened
+from stax.input_limits import MOST_EVALUATIONS, MOST_RUNS
 
 
 class _Parser(argparse.ArgumentParser):
@@ -17,7 +19,7 @@ class _Parser(argparse.ArgumentParser):
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         known, others = super().parse_known_args(args, namespace)
         # To some versions of Python the first option ends a list of IDs, and those behind it are unknown.
-        if others and hasattr(known, "ids") and all(word.isascii() and word.isdecimal() for word in others):
+        if others and hasattr(known, "ids") and all(word.isascii() and word.isdecimal() and len(word) < 19 for word in others):
             known.ids, others = [*known.ids, *map(int, others)], []
         return known, others
 
@@ -43,11 +45,15 @@ class _PrintVersion(argparse.Action):
         parser.exit(DONE)
 
 
-def _whole(least: int) -> Callable[[str], int]:
+def _whole(least: int, most: int = 2**63 - 1) -> Callable[[str], int]:
     def parse(text: str) -> int:
         digits = text.replace("_", "")
-        if not (digits.isascii() and digits.isdecimal()) or int(digits) < least:
-            raise argparse.ArgumentTypeError(f"must be a whole number of at least {least}, not {text!r}")
+        is_number = digits.isascii() and digits.isdecimal()
+        # Looked at by its length first: Python refuses to convert thousands of digits.
+        if is_number and (len(digits.lstrip("0")) > len(str(most)) or int(digits) > most):
+            raise argparse.ArgumentTypeError(f"must be a whole number of at most {most:,}, not {shortened(text, 50)!r}")
+        if not is_number or int(digits) < least:
+            raise argparse.ArgumentTypeError(f"must be a whole number of at least {least}, not {shortened(text, 50)!r}")
         return int(digits)
 
     return parse
@@ -110,8 +116,12 @@ def build_parser() -> argparse.ArgumentParser:
     )
     again.add_argument("item", metavar="ITEM", nargs="?", default="all", help="a figure, claims or all (default all)")
     again.add_argument("--quick", action="store_true", help="1,500 evaluations and 2 seeds, to see how it looks")
-    again.add_argument("--budget", type=_whole(1), metavar="N", help="evaluations of each run (default 500,000, the paper's)")
-    again.add_argument("--seeds", type=_whole(1), metavar="N", help="runs of each method and task (default 15, the paper's)")
+    again.add_argument(
+        "--budget", type=_whole(1, MOST_EVALUATIONS), metavar="N", help="evaluations of each run (default 500,000, the paper's)"
+    )
+    again.add_argument(
+        "--seeds", type=_whole(1, 100), metavar="N", help="runs of each method and task (default 15, the paper's)"
+    )
     again.add_argument("--preset", metavar="NAME", help="default, paper or published-code (default default)")
     again.add_argument(
         "--set",
@@ -121,7 +131,7 @@ def build_parser() -> argparse.ArgumentParser:
         help="a parameter of all runs, told in every caption (repeatable)",
     )
     again.add_argument("--out", metavar="DIR", help="the folder for runs, figures and tables (default reproduction[-quick])")
-    again.add_argument("--processes", type=_whole(1), metavar="N", help="runs at a time (default as many as cores)")
+    again.add_argument("--processes", type=_whole(1, MOST_RUNS), metavar="N", help="runs at a time (default as many as cores)")
     again.add_argument("--workers", type=_whole(1), metavar="N", help="cores of each run (default 1)")
     again.add_argument("--dry-run", action="store_true", help="only tell what there is to do and how long it will take")
     again.add_argument("--quiet", action="store_true", help="say nothing but what goes wrong")
@@ -180,7 +190,10 @@ def _add_run(commands: Any) -> None:
     search.add_argument("--algo", metavar="NAME", help="the method (default stax; see 'stax algos')")
     # The number is that of stax.runs.config, which takes too long to import for a help text.
     search.add_argument(
-        "--budget", type=_whole(1), metavar="N", help="evaluations to spend (default 20,000; the paper's runs spend 500,000)"
+        "--budget",
+        type=_whole(1, MOST_EVALUATIONS),
+        metavar="N",
+        help="evaluations to spend (default 20,000; the paper's runs spend 500,000)",
     )
     search.add_argument("--seed", type=_whole(0), metavar="S", help="of all randomness (default 0)")
     search.add_argument("--preset", metavar="NAME", help="default, paper or published-code (explained by 'stax algos')")
@@ -235,7 +248,9 @@ def _add_campaign(commands: Any) -> None:
     )
     campaign.add_argument("file", metavar="FILE", help="the campaign's TOML file")
     campaign.add_argument("--out", metavar="DIR", help="the folder of the runs (default: the file's, or runs/NAME_OF_THE_FILE)")
-    campaign.add_argument("--processes", type=_whole(1), metavar="N", help="runs at a time (default: the file's, or all cores)")
+    campaign.add_argument(
+        "--processes", type=_whole(1, MOST_RUNS), metavar="N", help="runs at a time (default: the file's, or all cores)"
+    )
     campaign.add_argument("--backend", choices=("local", "ray"), help="where runs are done: this machine, or a Ray cluster")
     campaign.add_argument("--address", metavar="ADDRESS", help="of the Ray cluster (default: one on this machine)")
     campaign.add_argument("--skip-failed", action="store_true", help="leave alone what failed before, instead of trying again")

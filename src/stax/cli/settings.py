@@ -9,6 +9,8 @@ from typing import Any
 
 from stax.errors import InvalidInputError
 
+_LONGEST_NUMBER = 1000
+"""Digits of a number; Python refuses to convert thousands of them."""
 _WORDS = {"true": True, "false": False, "none": None}
 
 
@@ -58,6 +60,8 @@ def _with_tuples(value: Any) -> Any:
 
 
 def _number(text: str) -> int | float | None:
+    if len(text) > _LONGEST_NUMBER and text.lstrip("+-").replace("_", "").isdecimal():
+        raise InvalidInputError(f"--set was given a whole number of {len(text):,} digits; at most {_LONGEST_NUMBER} are read.")
     for kind in (int, float):
         try:
             return kind(text)

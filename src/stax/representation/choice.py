@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 from stax.errors import InvalidInputError
@@ -43,6 +44,24 @@ def name_of(autoencoder: Any) -> str:
         return f"{module}:{name}"
     plain = autoencoder.__name__
     return f"{_GIVEN}{plain}" if plain.isidentifier() else f"{_GIVEN}function"
+
+
+def count_weights(
+    autoencoder: str, observation_shape: Sequence[int], code_size: int, hidden_sizes: Sequence[int]
+) -> int | None:
+    """Return about how many weights a built-in autoencoder has; None for one of a user's own."""
+    name = chosen(autoencoder, observation_shape)
+    if name not in _SIDES:
+        return None
+    # A variational encoder has two last layers: one for the mean of the codes, one for their variance.
+    last_layers = 2 if name == "variational" else 1
+    if len(observation_shape) == _PICTURES:
+        height, width, channels = observation_shape
+        flat = height * width // 16
+        return flat * code_size * (last_layers + 1) + 1024 * channels
+    sizes = (*observation_shape, *hidden_sizes, code_size)
+    layers = [before * after for before, after in pairwise(sizes)]
+    return 2 * sum(layers) + (last_layers - 1) * layers[-1]
 
 
 def chosen(autoencoder: str, observation_shape: Sequence[int]) -> str:

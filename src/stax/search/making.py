@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 from stax.errors import InvalidInputError, check_whole
-from stax.representation.choice import chosen, name_of
+from stax.input_limits import (
+    LARGEST_GENERATION,
+    LARGEST_SEED,
+    MOST_DESCRIPTOR,
+    MOST_EVALUATIONS,
+    MOST_WEIGHTS,
+)
+from stax.representation.choice import chosen, count_weights, name_of
 from stax.representation.space import DescriptorSpace, GroundTruthSpace, NoSpace, StatesSpace
 from stax.search.methods import Method, find_method
 from stax.search.parameters import Parameters, make_parameters
@@ -15,6 +23,7 @@ from stax.search.parts import Parts, check_built_in, make_parts, name_parts
 from stax.search.random_numbers import space_seed
 from stax.search.search import Observer, Search
 from stax.tasks.task import Task
+from stax.tasks.task_checks import check_attributes
 
 
 def make_search(
@@ -39,10 +48,15 @@ def make_search(
     """
     parameters, objects = without_objects(parameters)
     method, resolved = fit(algo, task, budget=budget, preset=preset, parameters=parameters)
-    seed = check_whole("seed", seed, 0)
+    seed = check_whole("seed", seed, 0, LARGEST_SEED)
     space = make_space(task, method, resolved, seed, device, objects.get("autoencoder"))
     parts = make_parts(resolved, name_parts(objects)[1], task.genome_size) if method.emitters else Parts()
-    return Search(task, method, resolved, budget=int(budget), seed=seed, space=space, parts=parts, observer=observer)
+    try:
+        return Search(task, method, resolved, budget=int(budget), seed=seed, space=space, parts=parts, observer=observer)
+    except MemoryError:
+        raise InvalidInputError(
+            f"There is not enough memory to record a budget of {int(budget):,} evaluations; give a smaller budget."
+        ) from None
 
 
 def without_objects(parameters: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -58,8 +72,9 @@ def fit(
 ) -> tuple[Method, Parameters]:
     """The method and all parameters as a search on this task uses them, or one sentence that says why it cannot."""
     method = find_method(algo)
+    check_attributes(task)
     resolved = make_parameters(preset, method.parameters, parameters)
-    budget = check_whole("budget", budget, 1)
+    budget = check_whole("budget", budget, 1, MOST_EVALUATIONS)
     if budget < resolved.population_size:
         raise InvalidInputError(
             f"budget must be at least one population of {resolved.population_size} evaluations, not {budget}."
@@ -70,10 +85,12 @@ def fit(
             f"Parameter descriptor_samples must be at most {task.observation_samples}, the observations that task"
             f" {task.name!r} keeps of a rollout, not {samples}."
         )
-    resolved = replace(resolved, descriptor_samples=samples, genome_bounds=resolved.genome_bounds or task.genome_bounds)
+    low, high = resolved.genome_bounds or task.genome_bounds
+    resolved = replace(resolved, descriptor_samples=int(samples), genome_bounds=(float(low), float(high)))
     _refuse_contradictions(method, resolved)
     if resolved.descriptor == "learned":
         chosen(resolved.autoencoder, task.observation_shape)
+    _refuse_excess(task, resolved)
     if resolved.emitters is not None:
         method = replace(method, emitters=resolved.emitters)
     if method.emitters:
@@ -109,6 +126,36 @@ def _refuse_contradictions(method: Method, parameters: Parameters) -> None:
     if not method.random and descriptor == "none":
         raise InvalidInputError(
             f"Parameter descriptor must be 'learned', 'ground-truth' or 'states' for {algo}, which compares behaviours, not 'none'."
+        )
+
+
+def _refuse_excess(task: Task, parameters: Parameters) -> None:
+    """Refuse parameters that are allowed one by one, but too much together."""
+    samples = parameters.descriptor_samples or task.observation_samples
+    numbers, sizes = 0, ""
+    if parameters.descriptor == "learned":
+        numbers, sizes = samples * parameters.code_size, f"code_size {parameters.code_size}"
+    elif parameters.descriptor == "states":
+        numbers, sizes = samples * math.prod(task.observation_shape), f"observations of shape {tuple(task.observation_shape)}"
+    if numbers > MOST_DESCRIPTOR:
+        raise InvalidInputError(
+            f"Parameter descriptor_samples {samples} and {sizes} make descriptors of {numbers:,} numbers; at most {MOST_DESCRIPTOR:,}"
+            " are allowed."
+        )
+    if parameters.descriptor == "learned":
+        weights = count_weights(parameters.autoencoder, task.observation_shape, parameters.code_size, parameters.hidden_sizes)
+        if weights is not None and weights > MOST_WEIGHTS:
+            raise InvalidInputError(
+                f"Parameters code_size {parameters.code_size} and hidden_sizes {parameters.hidden_sizes} make an autoencoder of"
+                f" {weights:,} weights for observations of shape {tuple(task.observation_shape)}; at most {MOST_WEIGHTS:,} are allowed."
+            )
+    generation = max(parameters.population_size, parameters.emitter_population) * (1 + parameters.offspring_per_parent)
+    size = 8 * generation * (task.genome_size + numbers)
+    if size > LARGEST_GENERATION:
+        raise InvalidInputError(
+            f"Parameters population_size {parameters.population_size}, emitter_population {parameters.emitter_population} and"
+            f" offspring_per_parent {parameters.offspring_per_parent} make generations of {size:,} bytes, with {task.genome_size:,}"
+            f" numbers a genome and {numbers:,} a descriptor; at most {LARGEST_GENERATION:,} are allowed."
         )
 
 

@@ -87,6 +87,6 @@ METHODS = {
 
 
 def find_method(name: str) -> Method:
-    if name not in METHODS:
+    if not isinstance(name, str) or name not in METHODS:
         raise InvalidInputError(no_such("method", name, METHODS))
     return METHODS[name]

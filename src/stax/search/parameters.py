@@ -10,11 +10,26 @@ from dataclasses import dataclass, field, fields, replace
 from numbers import Integral, Real
 from typing import Any
 
-from stax.errors import InvalidInputError
+import numpy as np
+
+from stax.errors import InvalidInputError, shown
+from stax.input_limits import (
+    LARGEST_GENE,
+    MOST_CODE,
+    MOST_EVALUATIONS,
+    MOST_LAYERS,
+    MOST_POLICIES,
+    MOST_SAMPLES,
+    is_finite_number,
+)
 from stax.representation.choice import AUTOENCODERS, names_code, names_object
 
 OWN_PARTS = re.compile(r"[^\W\d][\w.]*:[^\W\d][\w.<>]*")
 """How a part of a user's own is named: `module:Class`."""
+_LONGEST_NAME = 200
+"""Characters of a name that is compared with those that there are."""
+_MOST_PARTS = 100
+"""Kinds of emitters that one search may have."""
 
 
 @dataclass(frozen=True)
@@ -41,12 +56,14 @@ class Allowed:
         elif self.kind == "choice":
             words = "one of " + ", ".join(repr(choice) for choice in self.choices)
         elif self.kind == "bounds":
-            words = "two numbers, the lower first"
+            words = f"two numbers within {LARGEST_GENE:g} from 0, the lower first"
         elif self.kind in ("part", "parts"):
             named = "one of " if self.kind == "part" else "different ones of "
             words = f"{named}{', '.join(repr(choice) for choice in self.choices)}, or module:Class of your own"
         elif self.kind == "sizes":
-            words = f"whole numbers of at least {self.least:g} and at most {self.most:g}"
+            words = (
+                f"at most {MOST_LAYERS} whole numbers of at least {_digits(self.least)} and at most {_digits(self.most or 0)}"
+            )
         elif self.kind == "autoencoder":
             words = (
                 "one of "
@@ -55,15 +72,15 @@ class Allowed:
             )
         else:
             noun = "a whole number" if self.kind == "whole" else "a number"
-            low = f"above {self.least:g}" if self.above else f"of at least {self.least:g}"
-            words = f"{noun} {low}" if self.most is None else f"{noun} {low} and at most {self.most:g}"
+            low = f"above {_digits(self.least)}" if self.above else f"of at least {_digits(self.least)}"
+            words = f"{noun} {low}" if self.most is None else f"{noun} {low} and at most {_digits(self.most)}"
         return f"{words}, or none ({self.none})" if self.none else words
 
     def check(self, name: str, value: Any) -> Any:
         """The value in its proper type, or one sentence that says what is allowed."""
         checked = self._accept(value)
         if checked is None and not (value is None and self.none):
-            raise InvalidInputError(f"Parameter {name} must be {self.words()}, not {value!r}.")
+            raise InvalidInputError(f"Parameter {name} must be {self.words()}, not {shown(value)}.")
         return checked
 
     def _accept(self, value: Any) -> Any:
@@ -71,9 +88,9 @@ class Allowed:
             # The command line and TOML have one word for None and for this choice.
             return "none" if "none" in self.choices else None
         if self.kind == "flag":
-            return value if isinstance(value, bool) else None
+            return bool(value) if isinstance(value, (bool, np.bool_)) else None
         if self.kind == "choice":
-            return value if value in self.choices else None
+            return value if isinstance(value, str) and value in self.choices else None
         if self.kind == "bounds":
             return _bounds(value)
         if self.kind in ("part", "parts"):
@@ -85,22 +102,28 @@ class Allowed:
             return self._sizes(value)
         if isinstance(value, bool) or not isinstance(value, Integral if self.kind == "whole" else Real):
             return None
-        number = int(value) if isinstance(value, Integral) and self.kind == "whole" else float(value)
+        try:
+            number = int(value) if isinstance(value, Integral) and self.kind == "whole" else float(value)
+        except OverflowError:
+            return None
         too_low = number <= self.least if self.above else number < self.least
-        if not math.isfinite(number) or too_low or (self.most is not None and number > self.most):
+        if too_low or not number < math.inf or (self.most is not None and number > self.most):
             return None
         return number
 
     def _sizes(self, value: Any) -> tuple[int, ...] | None:
         """A number alone is a list of one."""
         single = replace(self, kind="whole")
-        checked = [single._accept(item) for item in (value if isinstance(value, (list, tuple)) else [value])]
+        items = value if isinstance(value, (list, tuple)) else [value]
+        if len(items) > MOST_LAYERS:
+            return None
+        checked = [single._accept(item) for item in items]
         return tuple(checked) if checked and None not in checked else None
 
     def _parts(self, value: Any) -> str | tuple[str, ...] | None:
         """One name, or several as a list or with commas between them."""
         names = value.split(",") if isinstance(value, str) else value
-        if not isinstance(names, Sequence) or not all(isinstance(name, str) for name in names):
+        if not isinstance(names, Sequence) or len(names) > _MOST_PARTS or not all(isinstance(name, str) for name in names):
             return None
         names = tuple(name.strip() for name in names)
         known = all(name in self.choices or OWN_PARTS.fullmatch(name) for name in names)
@@ -112,13 +135,16 @@ class Allowed:
 
 
 def _bounds(value: Any) -> tuple[float, float] | None:
-    if isinstance(value, str):
+    value = value.tolist() if isinstance(value, np.ndarray) else value
+    if not isinstance(value, (list, tuple)) or len(value) != 2:
         return None
-    try:
-        low, high = (float(bound) for bound in value)
-    except (TypeError, ValueError):
-        return None
-    return (low, high) if low < high and math.isfinite(low) and math.isfinite(high) else None
+    numbers = all(is_finite_number(bound, LARGEST_GENE) for bound in value)
+    return (float(value[0]), float(value[1])) if numbers and value[0] < value[1] else None
+
+
+def _digits(number: float) -> str:
+    """Return a limit as it reads best in a sentence."""
+    return f"{number:,.0f}" if number == int(number) and 10_000 <= number <= MOST_EVALUATIONS else f"{number:g}"
 
 
 def _parameter(default: Any, about: str, **allowed: Any) -> Any:
@@ -129,28 +155,43 @@ def _parameter(default: Any, about: str, **allowed: Any) -> Any:
 class Parameters:
     """Every parameter of a search, with the values of the paper."""
 
-    population_size: int = _parameter(100, "policies in the population", symbol="M", least=2)
-    offspring_per_parent: int = _parameter(2, "mutated copies of each member of the population per generation", symbol="m")
+    population_size: int = _parameter(100, "policies in the population", symbol="M", least=2, most=MOST_POLICIES)
+    offspring_per_parent: int = _parameter(
+        2, "mutated copies of each member of the population per generation", symbol="m", most=10_000
+    )
     mutation_sigma: float = _parameter(
-        0.5, "standard deviation of mutations in exploration", symbol="sigma", kind="number", least=0, above=True
+        0.5,
+        "standard deviation of mutations in exploration",
+        symbol="sigma",
+        kind="number",
+        least=0,
+        above=True,
+        most=LARGEST_GENE,
     )
     genome_bounds: tuple[float, float] | None = _parameter(
         None, "what genomes are clipped to", kind="bounds", none="the task's own, [-5, 5] for the built-in ones"
     )
-    novelty_neighbors: int = _parameter(15, "nearest neighbours that novelty is the mean distance to", symbol="k = |J|")
+    novelty_neighbors: int = _parameter(
+        15, "nearest neighbours that novelty is the mean distance to", symbol="k = |J|", most=10_000
+    )
     archive_additions: int = _parameter(
-        5, "offspring that enter the novelty archive per generation, and novelty candidates when an emitter ends", symbol="N_Q"
+        5,
+        "offspring that enter the novelty archive per generation, and novelty candidates when an emitter ends",
+        symbol="N_Q",
+        most=MOST_POLICIES,
     )
     archive_selection: str = _parameter(
         "uniform", "which offspring enter the novelty archive", kind="choice", choices=("uniform", "most-novel")
     )
-    chunk_size: int = _parameter(100, "evaluations the scheduler gives to a phase at a time", symbol="K_Bud")
+    chunk_size: int = _parameter(
+        100, "evaluations the scheduler gives to a phase at a time", symbol="K_Bud", most=MOST_EVALUATIONS
+    )
     emitters: bool | None = _parameter(
         None, "whether rewarding policies are climbed by emitters", kind="flag", none="as the method does"
     )
-    emitter_population: int = _parameter(6, "policies in an emitter's population", symbol="M_E", least=2)
+    emitter_population: int = _parameter(6, "policies in an emitter's population", symbol="M_E", least=2, most=MOST_POLICIES)
     bootstrap_generations: int = _parameter(
-        6, "generations after which a new emitter is kept or discarded", symbol="lambda", least=2
+        6, "generations after which a new emitter is kept or discarded", symbol="lambda", least=2, most=MOST_POLICIES
     )
     emitter_sigma: str = _parameter(
         "distance",
@@ -191,9 +232,11 @@ class Parameters:
         0.5, "share of the evaluations for exploration, with scheduler=fixed-ratio", kind="number", least=0, most=1
     )
     bandit_window: int = _parameter(
-        50, "turns or chunks that emitter_choice=bandit and scheduler=adaptive look back on", least=2
+        50, "turns or chunks that emitter_choice=bandit and scheduler=adaptive look back on", least=2, most=10**6
     )
-    bandit_exploration: float = _parameter(1.0, "how much these two value what they have tried little", kind="number", least=0)
+    bandit_exploration: float = _parameter(
+        1.0, "how much these two value what they have tried little", kind="number", least=0, most=10**6
+    )
     grid_cells: int = _parameter(50, "cells along each ground-truth dimension, for coverage and MAP-Elites", most=1000)
     descriptor: str = _parameter(
         "learned",
@@ -203,9 +246,13 @@ class Parameters:
         choices=("learned", "ground-truth", "states", "none"),
     )
     descriptor_samples: int | None = _parameter(
-        None, "observations of a rollout that make its descriptor, the last one always among them", symbol="K", none="all"
+        None,
+        "observations of a rollout that make its descriptor, the last one always among them",
+        symbol="K",
+        none="all",
+        most=MOST_SAMPLES,
     )
-    code_size: int = _parameter(10, "numbers that the encoder makes of an observation", symbol="dim F")
+    code_size: int = _parameter(10, "numbers that the encoder makes of an observation", symbol="dim F", most=MOST_CODE)
     autoencoder: str = _parameter(
         "auto",
         "what makes the codes: for pictures convolutional, for vectors dense (auto chooses), for both variational",
@@ -220,11 +267,12 @@ class Parameters:
         "what a nat of divergence costs a variational autoencoder, in squared errors summed over an observation",
         kind="number",
         least=0,
+        most=10**6,
     )
-    learning_rate: float = _parameter(1e-3, "of Adam", kind="number", least=0, above=True)
-    batch_size: int = _parameter(128, "observations per training step")
-    max_epochs: int = _parameter(100, "epochs of a training episode at most")
-    patience: int = _parameter(3, "epochs in a row with a rising validation error after which an episode ends")
+    learning_rate: float = _parameter(1e-3, "of Adam", kind="number", least=0, above=True, most=100)
+    batch_size: int = _parameter(128, "observations per training step", most=10**6)
+    max_epochs: int = _parameter(100, "epochs of a training episode at most", most=10**6)
+    patience: int = _parameter(3, "epochs in a row with a rising validation error after which an episode ends", most=10**6)
     validation_share: float = _parameter(
         0.2, "share of the training set held back for validation", kind="number", least=0, above=True, most=0.9
     )
@@ -235,7 +283,7 @@ class Parameters:
         choices=("best", "last"),
     )
     max_images_per_episode: int | None = _parameter(
-        None, "observations seen in a training episode at most", least=100, none="no limit"
+        None, "observations seen in a training episode at most", least=100, none="no limit", most=MOST_EVALUATIONS
     )
     center_observations: bool = _parameter(
         False, "whether the autoencoder sees the difference to the mean observation of its training set", kind="flag"
@@ -270,7 +318,7 @@ def allowed() -> dict[str, Allowed]:
 
 def make_parameters(preset: str, method_values: Mapping[str, Any], given: Mapping[str, Any]) -> Parameters:
     """The paper's values, changed by the preset, then by the method, then by what the user gave."""
-    if preset not in PRESETS:
+    if not isinstance(preset, str) or preset not in PRESETS:
         raise InvalidInputError(no_such("preset", preset, PRESETS))
     known = allowed()
     for name in given:
@@ -283,7 +331,8 @@ def make_parameters(preset: str, method_values: Mapping[str, Any], given: Mappin
 def no_such(what: str, given: object, known: Iterable[str]) -> str:
     """One sentence that names the nearest right name."""
     names = list(known)
-    begun = [name for name in names if given and name.startswith(str(given))]
-    near = begun or difflib.get_close_matches(str(given), names, n=1, cutoff=0.5)
+    text = given if isinstance(given, str) and len(given) <= _LONGEST_NAME else ""
+    begun = [name for name in names if text and name.startswith(text)]
+    near = begun or difflib.get_close_matches(text, names, n=1, cutoff=0.5)
     hint = f"did you mean {near[0]!r}? " if near else ""
-    return f"There is no {what} {given!r}; {hint}there are {', '.join(names)}."
+    return f"There is no {what} {shown(given)}; {hint}there are {', '.join(names)}."
