@@ -520,8 +520,8 @@ def test_an_encrypted_file_is_refused(encrypted, whole, tmp_path):
     [
         (lambda numbers: numbers["search"].pop("random"), "KeyError: 'random'"),
         (lambda numbers: numbers["search"].update(evaluations=10**9), "evaluations of a budget of"),
-        (lambda numbers: numbers["search"].update(evaluations="many"), "ValueError"),
-        (lambda numbers: numbers["search"].update(chunks=float("inf")), "OverflowError"),
+        (lambda numbers: numbers["search"].update(evaluations="many"), "evaluations must be an integer, not 'many'"),
+        (lambda numbers: numbers["search"].update(chunks=float("inf")), "chunks must be an integer, not inf"),
         (lambda numbers: numbers["search"].update(seconds=[]), "AttributeError"),
         (lambda numbers: numbers["search"].update(retired=[{"evil": 1}]), "TypeError"),
         (lambda numbers: numbers["search"].update(metrics=3), "TypeError"),
@@ -642,13 +642,13 @@ def trusted(folder: Path, monkeypatch, capsys) -> str:
         ("population_size = 12\n", "", "another population_size than"),
         ("mutation_sigma = 0.5", "mutation_sigma = 0.5\ntask.size = 3", "has no option 'size'"),
         ("budget = 240", "budget = 24", "another budget than"),
-        ("budget = 240", "budget = 1_000_000_000_000_000", "not enough memory"),
+        ("budget = 240", "budget = 1_000_000_000_000_000", "budget must be a whole number from 1 to 1,000,000,000"),
     ],
 )
 def test_a_run_is_not_resumed_as_another_one(before, after, told, copy, capsys):
     change_config(copy, before, after)
     kept = contents(copy)
-    assert main(["resume", str(copy), "--trust", "--quiet"]) == (1 if "memory" in told else 2)
+    assert main(["resume", str(copy), "--trust", "--quiet"]) == 2
     said = capsys.readouterr().err
     assert told in said
     assert said.count("\n") == 1

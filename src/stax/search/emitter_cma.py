@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
 
 from stax.errors import InvalidInputError
+from stax.input_limits import LARGEST_NUMBER
 from stax.search.emitter_kind import EmitterKind
 from stax.search.policy_set import PolicySet
 from stax.tasks.task import Genomes
@@ -108,7 +109,8 @@ class SeparableCmaEmitter(EmitterKind):
             if known is None or known.shape != wanted:
                 found = "missing" if known is None else f"of shape {known.shape}"
                 raise InvalidInputError(f"The state's emitter {emitter.id} is no {self.name}: its {name} is {found}.")
-        if "converged" not in emitter.memory or not _sound(emitter.memory):
+        finite = all((np.abs(known) <= LARGEST_NUMBER).all() for known in emitter.memory.values())
+        if "converged" not in emitter.memory or not finite or not _sound(emitter.memory):
             raise InvalidInputError(f"The state's emitter {emitter.id} is no {self.name}: its numbers are damaged.")
 
     # The optimiser and its state

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from stax.errors import InvalidInputError
+from stax.input_limits import LARGEST_GENE, LARGEST_NUMBER
 from stax.tasks.task import Genomes, Rollouts, Task
 
 if TYPE_CHECKING:
@@ -114,6 +115,7 @@ class PolicySet:
                 raise InvalidInputError(f"{what} has a policy whose {name} there cannot be.")
         if not (np.isfinite(columns["genome"]).all() and np.isfinite(columns["reward"]).all()):
             raise InvalidInputError(f"{what} has a policy with nan or infinity in its genome or its reward.")
+        _check_magnitudes(columns, what)
         return PolicySet(**columns)
 
     @staticmethod
@@ -166,6 +168,19 @@ class PolicySet:
         """The policies of the parts, each once however many parts hold it, ordered by id."""
         joined = PolicySet.concat(parts)
         return joined.take(np.unique(joined.id, return_index=True)[1])
+
+
+def _check_magnitudes(columns: Mapping[str, NDArray[Any]], what: str) -> None:
+    """Refuse numbers that no search writes, since computing with them overflows."""
+    if columns["reward"].size and columns["reward"].min() < 0:
+        raise InvalidInputError(f"{what} has a policy with a negative reward.")
+    if not np.isfinite(columns["ground_truth"]).all():
+        raise InvalidInputError(f"{what} has a policy with nan or infinity in its ground_truth.")
+    limits = {"genome": LARGEST_GENE, "reward": LARGEST_NUMBER, "ground_truth": LARGEST_NUMBER, "descriptor": LARGEST_NUMBER}
+    for name, largest in limits.items():
+        # A descriptor that nobody needs is not a number.
+        if (np.abs(columns[name]) > largest).any():
+            raise InvalidInputError(f"{what} has a policy whose {name} is beyond {largest:g}.")
 
 
 class GrowingSet:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stax.errors import InvalidInputError
+from stax.input_limits import LARGEST_NUMBER
 from stax.search.policy_set import PolicySet
 
 
@@ -53,6 +54,13 @@ class Ledger:
                 raise InvalidInputError(
                     f"Column {name} of the ledger has the shape {columns[name].shape} and type {columns[name].dtype}."
                 )
+        counted = ~columns["failed"]
+        for name in ("reward", "ground_truth"):
+            if not (np.abs(columns[name][counted]) <= LARGEST_NUMBER).all():
+                raise InvalidInputError(
+                    f"Column {name} of the ledger has a value that is not finite, or beyond {LARGEST_NUMBER:g}."
+                )
+        for name, column in self._columns.items():
             column[:size] = columns[name]
         self._size = size
 

@@ -371,25 +371,31 @@ class Search:
     def end_chunk(self) -> None:
         """A chunk of the budget is done: one row of metrics."""
         self._remember_chunk()
-        episode = getattr(self.space, "last_episode", None)
-        self.metrics.append(
-            {
-                "evaluations": self.evaluations,
-                "phase": "exploitation" if self.phase in ("bootstrap", "emitters") else "exploration",
-                "coverage": self.coverage,
-                "novelty_archive_size": len(self.novelty_archive),
-                "reward_archive_size": len(self.reward_archive),
-                "emitter_candidates": len(self.candidates),
-                "emitters": len(self.emitters),
-                **{f"max_reward_{area}": reward for area, reward in enumerate(self.max_reward)},
-                "training_episodes": self.training_episodes,
-                "training_error": episode.training_error if episode else None,
-                "validation_error": episode.validation_error if episode else None,
-                **{f"seconds_{activity}": seconds for activity, seconds in self.stopwatch.seconds.items()},
-            }
-        )
+        self.metrics.append(self._metrics_row())
         self.chunks += 1
         self._notify("chunk")
+
+    @property
+    def metrics_columns(self) -> list[str]:
+        """Names of the columns of `metrics`, in order."""
+        return list(self._metrics_row())
+
+    def _metrics_row(self) -> dict[str, Any]:
+        episode = getattr(self.space, "last_episode", None)
+        return {
+            "evaluations": self.evaluations,
+            "phase": "exploitation" if self.phase in ("bootstrap", "emitters") else "exploration",
+            "coverage": self.coverage,
+            "novelty_archive_size": len(self.novelty_archive),
+            "reward_archive_size": len(self.reward_archive),
+            "emitter_candidates": len(self.candidates),
+            "emitters": len(self.emitters),
+            **{f"max_reward_{area}": reward for area, reward in enumerate(self.max_reward)},
+            "training_episodes": self.training_episodes,
+            "training_error": episode.training_error if episode else None,
+            "validation_error": episode.validation_error if episode else None,
+            **{f"seconds_{activity}": seconds for activity, seconds in self.stopwatch.seconds.items()},
+        }
 
     def _remember_chunk(self) -> None:
         exploiting = self.phase in ("bootstrap", "emitters")

@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from stax.errors import InvalidInputError
+from stax.errors import InvalidInputError, shortened, shown
+from stax.input_limits import LARGEST_NUMBER
 from stax.search.emitter import Emitter, EmitterRecord
 from stax.search.policy_set import GrowingSet, PolicySet
-from stax.search.scheduler import Chunk
+from stax.search.scheduler import EXPLOITATION, EXPLORATION, INITIAL_POPULATION, Chunk
 
 if TYPE_CHECKING:
     from stax.search.search import Search
@@ -128,15 +129,18 @@ def restore(search: Search, state: State) -> None:
     except InvalidInputError:
         raise
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
-        raise InvalidInputError(f"This is not the state of such a search ({type(error).__name__}: {error}).") from None
+        words = shortened(f"{type(error).__name__}: {error}")
+        raise InvalidInputError(f"This is not the state of such a search ({words}).") from None
     search.restart()
 
 
 def _restore(search: Search, arrays: Mapping[str, NDArray[Any]], numbers: Mapping[str, Any]) -> None:
-    evaluations = int(numbers["evaluations"])
+    evaluations = _integer(numbers, "evaluations")
     if not 0 < evaluations <= search.budget:
-        raise InvalidInputError(f"The state has {evaluations} evaluations of a budget of {search.budget}.")
+        raise InvalidInputError(f"The state has {shown(evaluations)} evaluations of a budget of {search.budget}.")
     sets = {name: _policies(search, arrays, name, evaluations) for name in _SETS}
+    for name, policies in sets.items():
+        _check_described(policies, name)
     search.make_collections(sets["population"])
     search.population, search.offspring = sets["population"], sets["offspring"]
     search.novelty_archive.append(sets["novelty_archive"])
@@ -148,18 +152,18 @@ def _restore(search: Search, arrays: Mapping[str, NDArray[Any]], numbers: Mappin
 
     search.evaluations = evaluations
     search.chunks = _count(numbers, "chunks", evaluations)
-    search.max_reward = [float(reward) for reward in numbers["max_reward"]]
+    search.max_reward = _numbers(numbers, "max_reward", len(search.max_reward))
     search.training_interval = _count(numbers, "training_interval", evaluations)
     search.chunks_since_training = _count(numbers, "chunks_since_training", evaluations)
     search.emitters_made = _count(numbers, "emitters_made", evaluations)
-    search.retired = [EmitterRecord(**record) for record in numbers["retired"]]
+    search.retired = [_record(record, search, evaluations) for record in numbers["retired"]]
     search.bootstrap_choice.restore(numbers["bootstrap_turns"], list(search.kinds))
     search.emitter_choice.restore(numbers["emitter_turns"], list(search.kinds))
-    search.course = [Chunk(str(chunk[0]), int(chunk[1]), *map(float, chunk[2:])) for chunk in numbers["course"]]
+    search.course = _course(numbers["course"])
     if sum(chunk.evaluations for chunk in search.course) != evaluations:
         raise InvalidInputError(f"The state's chunks do not have its {evaluations} evaluations together.")
-    search.metrics = [dict(row) for row in numbers["metrics"]]
-    search.stopwatch.seconds.update({name: float(seconds) for name, seconds in numbers["seconds"].items()})
+    search.metrics = _metrics(search, numbers["metrics"])
+    search.stopwatch.seconds.update(_seconds(search, numbers["seconds"]))
     for role, generator in vars(search.random).items():
         generator.bit_generator.state = numbers["random"][role]
 
@@ -170,10 +174,91 @@ def _restore(search: Search, arrays: Mapping[str, NDArray[Any]], numbers: Mappin
 
 def _count(numbers: Mapping[str, Any], name: str, evaluations: int) -> int:
     """How often something has happened, which takes an evaluation each time at least."""
-    count = int(numbers[name])
+    count = _integer(numbers, name)
     if not 0 <= count <= evaluations:
-        raise InvalidInputError(f"The state's {name} are {count}, after {evaluations} evaluations.")
+        raise InvalidInputError(f"The state's {name} are {shown(count)}, after {evaluations} evaluations.")
     return count
+
+
+def _integer(table: Mapping[str, Any], name: str) -> int:
+    value = table[name]
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise InvalidInputError(f"The state's {name} must be an integer, not {shown(value)}.")
+    return value
+
+
+def _is_number(value: Any) -> bool:
+    """Tell whether this can be a number of a state: finite, as all numbers are that a search writes."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and -LARGEST_NUMBER <= value <= LARGEST_NUMBER
+
+
+def _numbers(table: Mapping[str, Any], name: str, count: int) -> list[float]:
+    values = table[name]
+    if not isinstance(values, list) or len(values) != count or not all(_is_number(value) for value in values):
+        raise InvalidInputError(f"The state's {name} must be {count} finite numbers, not {shown(values)}.")
+    return [float(value) for value in values]
+
+
+def _record(given: Any, search: Search, evaluations: int) -> EmitterRecord:
+    """The record of an emitter that has ended."""
+    types = {"ended_by": str, "kind": str, "sigma": float, "improvement": float, "first_reward": float, "best_reward": float}
+    for name, value in dict(given).items():
+        expected = types.get(name, int)
+        fits = isinstance(value, str) if expected is str else _is_number(value)
+        if not fits or (expected is int and not (isinstance(value, int) and -1 <= value <= evaluations)):
+            raise InvalidInputError(f"The state has a record of an emitter whose {name} is {shown(value)}.")
+    record = EmitterRecord(**given)
+    if record.kind not in search.kinds:
+        raise InvalidInputError(
+            f"The state has a record of an emitter of the kind {shown(record.kind)}, which the search lacks."
+        )
+    return record
+
+
+def _course(given: Any) -> list[Chunk]:
+    """The chunks of the budget so far, of which the first is the initial population."""
+    course: list[Chunk] = []
+    for phase, evaluations, novelty, gain in given:
+        right = phase in ((EXPLORATION, EXPLOITATION) if course else (INITIAL_POPULATION,))
+        counted = isinstance(evaluations, int) and not isinstance(evaluations, bool) and evaluations >= 0
+        if not (right and counted and _is_number(novelty) and _is_number(gain)):
+            raise InvalidInputError(f"The state has a chunk {shown((phase, evaluations, novelty, gain))} that there cannot be.")
+        course.append(Chunk(phase, evaluations, float(novelty), float(gain)))
+    if not course:
+        raise InvalidInputError("The state has no chunk, not even the initial population.")
+    return course
+
+
+def _metrics(search: Search, given: Any) -> list[dict[str, Any]]:
+    """The rows of metrics, which all have the columns that the search writes."""
+    columns = search.metrics_columns
+    rows = [dict(row) for row in given]
+    if len(rows) != search.chunks:
+        raise InvalidInputError(f"The state has {len(rows)} rows of metrics after {search.chunks} chunks.")
+    for number, row in enumerate(rows):
+        for name in columns:
+            if name not in row:
+                raise InvalidInputError(f"Row {number} of the state's metrics has no {name}.")
+        if len(row) != len(columns):
+            extra = next(name for name in row if name not in columns)
+            raise InvalidInputError(f"Row {number} of the state's metrics has {shown(extra)}, which is no metric.")
+        for name, value in row.items():
+            fits = value in (EXPLORATION, EXPLOITATION) if name == "phase" else value is None or _is_number(value)
+            if not fits:
+                raise InvalidInputError(f"Row {number} of the state's metrics has the {name} {shown(value)}.")
+    if rows and rows[-1]["evaluations"] != search.evaluations:
+        raise InvalidInputError(
+            f"The last row of the state's metrics has {shown(rows[-1]['evaluations'])} evaluations, not {search.evaluations}."
+        )
+    return [{name: row[name] for name in columns} for row in rows]
+
+
+def _seconds(search: Search, given: Any) -> dict[str, float]:
+    """Seconds by activity."""
+    for name, value in given.items():
+        if name not in search.stopwatch.seconds or not _is_number(value) or value < 0:
+            raise InvalidInputError(f"The state's seconds of {shown(name)} are {shown(value)}.")
+    return {name: float(given[name]) for name in search.stopwatch.seconds}
 
 
 def _within(arrays: Mapping[str, NDArray[Any]], prefix: str) -> Arrays:
@@ -185,6 +270,12 @@ def _policies(search: Search, arrays: Mapping[str, NDArray[Any]], name: str, eva
     size = search.space.size
     what = f"The state's {name}"
     return PolicySet.checked(_within(arrays, name), what, search.task, descriptor_size=size, evaluations=evaluations)
+
+
+def _check_described(policies: PolicySet, name: str) -> None:
+    """Refuse policies without a descriptor where descriptors are compared."""
+    if not np.isfinite(policies.descriptor).all():
+        raise InvalidInputError(f"The state's {name} has a policy with nan or infinity in its descriptor.")
 
 
 def _restore_memories(search: Search, arrays: Mapping[str, NDArray[Any]], shapes: Sequence[Sequence[Any]]) -> None:
@@ -208,6 +299,11 @@ def _restored_emitters(
     if any(len(column) != count for column in (*numbers.values(), kinds)) or not set(kinds) <= set(search.kinds):
         raise InvalidInputError("The state's emitters do not fit together.")
     sets = {name: _policies(search, arrays, f"emitters.{name}", evaluations) for name in _OF_EMITTERS}
+    for name in ("ancestor", "most_novel", "novelty_candidates"):
+        _check_described(sets[name], name)
+    amounts = [numbers["sigma"], numbers["best_reward"], numbers["improvement"], arrays["emitters.history"]]
+    if any(not (np.abs(amount) <= LARGEST_NUMBER).all() for amount in amounts) or not (numbers["sigma"] > 0).all():
+        raise InvalidInputError("The state's emitters have a sigma, a reward or an improvement that there cannot be.")
     sizes = arrays["emitters.history_sizes"]
     whole = (len(sizes), len(arrays["emitters.history"]), *(len(sets[name]) for name in _OF_EMITTERS))
     if whole != (
