@@ -18,12 +18,14 @@ import io
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from stax.compiling import available_threads
-from stax.errors import InvalidInputError, check_choice, check_whole
-from stax.runs.config import BACKENDS, RunConfig, make_config, read_toml, settings_allowed, split_table
+from stax.errors import InvalidInputError, check_choice, check_whole, shortened, shown
+from stax.input_limits import LARGEST_SEED, MOST_RUNS
+from stax.runs.config import BACKENDS, RunConfig, is_address, make_config, read_toml, settings_allowed, split_table
 from stax.runs.files import read_text, write_text
 from stax.runs.folder import RunFolder, is_leftover
 from stax.search.making import fit, make_space
@@ -66,6 +68,12 @@ COLUMNS = (
     "seconds",
     "error",
 )
+
+
+_MOST_OVERRIDES = 1000
+_LONGEST_PATH = 4096
+_LONGEST_FOLDER = 200
+"""Characters of the name of a run's folder; file systems allow 255 bytes."""
 
 
 @dataclass(frozen=True)
@@ -134,7 +142,7 @@ class CampaignRun:
             raise InvalidInputError(
                 f"The summary in {str(self.folder.path)!r} is damaged ({type(error).__name__}: {error})."
             ) from None
-        self.error = str(summary.get("error", ""))
+        self.error = shortened(str(summary.get("error", "")))
         return str(summary.get("status", ""))
 
     def row(self) -> dict[str, Any]:
@@ -151,7 +159,7 @@ class CampaignRun:
             "coverage": self.coverage,
             "max_reward": " ".join(map(str, self.max_reward)),
             "seconds": round(self.seconds, 3),
-            "error": self.error,
+            "error": shortened(self.error),
         }
 
 
@@ -187,7 +195,13 @@ class Campaign:
         if not path.is_file():
             return {}
         rows = csv.DictReader(io.StringIO(read_text(path, "The table of the campaign")))
-        return {str(row.get("folder")): str(row.get("error")) for row in rows if row.get("error")}
+        try:
+            return {str(row.get("folder")): shortened(str(row.get("error"))) for row in rows if row.get("error")}
+        except csv.Error as error:
+            raise InvalidInputError(
+                f"The table of the campaign {str(path)!r} is damaged ({error}); it holds nothing but what the runs' folders say, and can"
+                " be moved away."
+            ) from None
 
     def write_table(self) -> None:
         text = io.StringIO()
@@ -241,21 +255,27 @@ def read_campaign(path: Path, changed: Mapping[str, Any] | None = None) -> Campa
     for algo in algos:
         find_method(algo)
     seeds = _seeds(table.get("seeds", 1), where)
-    workers = check_whole("workers", table.get("workers", 1), 1)
+    workers = check_whole("workers", table.get("workers", 1), 1, MOST_RUNS)
     processes = table.get("processes")
     given = {key: table[key] for key in ("budget", "preset", "device") if key in table} | {"workers": workers}
     parameters = _parameters(table, where)
     out = table.get("out", str(Path("runs") / path.stem))
-    if not isinstance(out, str) or not out:
-        raise InvalidInputError(f"out in {where} must be a folder, not {out!r}.")
+    if not isinstance(out, str) or not out or not out.isprintable() or len(out) > _LONGEST_PATH:
+        raise InvalidInputError(f"out in {where} must be a folder, not {shown(out)}.")
     backend = check_choice("backend", table.get("backend", "local"), BACKENDS)
     address = table.get("address")
-    if address is not None and (not isinstance(address, str) or backend != "ray"):
-        raise InvalidInputError(f"address must be that of a Ray cluster, with backend 'ray', not {address!r}.")
+    if address is not None and (not is_address(address) or backend != "ray"):
+        raise InvalidInputError(f"address must be that of a Ray cluster, with backend 'ray', not {shown(address)}.")
     runs = []
     overrides = _overrides(table.get("overrides", []), tasks, algos, where)
+    combinations = list(islice(_combinations(tasks, algos, overrides), MOST_RUNS + 1))
+    if len(seeds) * len(combinations) > MOST_RUNS:
+        raise InvalidInputError(
+            f"{where} describes more than {MOST_RUNS:,} runs, which are allowed: {len(seeds):,} seeds of {len(combinations):,}"
+            " combinations of a task, a method and an override."
+        )
     for seed in seeds:
-        for task, algo, override in _combinations(tasks, algos, overrides):
+        for task, algo, override in combinations:
             one = {**given, **override.given, "task": task, "algo": algo, "seed": seed}
             config = make_config(one, {**parameters, **override.parameters})
             folder = RunFolder(Path(out) / _folder_name(config, override.name))
@@ -264,7 +284,7 @@ def read_campaign(path: Path, changed: Mapping[str, Any] | None = None) -> Campa
     return Campaign(
         out=Path(out),
         runs=fitted_runs(runs),
-        processes=None if processes is None else check_whole("processes", processes, 1),
+        processes=None if processes is None else check_whole("processes", processes, 1, MOST_RUNS),
         workers=workers,
         backend=backend,
         address=address,
@@ -286,22 +306,32 @@ def _check_keys(table: Mapping[str, Any], known: Sequence[str], where: str) -> N
 
 def _names(key: str, given: Any, where: str) -> tuple[str, ...]:
     if not isinstance(given, list) or not given or not all(isinstance(name, str) and name for name in given):
-        raise InvalidInputError(f"{key} in {where} must be a list of names, not {given!r}.")
-    for number, name in enumerate(given):
-        if name in given[:number]:
-            raise InvalidInputError(f"{key} in {where} names {name!r} twice.")
+        raise InvalidInputError(f"{key} in {where} must be a list of names, not {shown(given)}.")
+    twice = _twice(given)
+    if twice is not None:
+        raise InvalidInputError(f"{key} in {where} names {shown(twice)} twice.")
     return tuple(given)
+
+
+def _twice(given: Sequence[Any]) -> Any:
+    """Return the first entry of a list that is there twice; None if there is none."""
+    seen = set()
+    for entry in given:
+        if entry in seen:
+            return entry
+        seen.add(entry)
+    return None
 
 
 def _seeds(given: Any, where: str) -> list[int]:
     if given == [] or not isinstance(given, (int, list)):
-        raise InvalidInputError(f"seeds in {where} must be how many or a list of them, not {given!r}.")
+        raise InvalidInputError(f"seeds in {where} must be how many or a list of them, not {shown(given)}.")
     if not isinstance(given, list):
-        return list(range(check_whole(f"seeds in {where}", given, 1)))
-    seeds = [check_whole(f"each of the seeds in {where}", seed, 0) for seed in given]
-    for number, seed in enumerate(seeds):
-        if seed in seeds[:number]:
-            raise InvalidInputError(f"seeds in {where} has {seed} twice.")
+        return list(range(check_whole(f"seeds in {where}", given, 1, MOST_RUNS)))
+    seeds = [check_whole(f"each of the seeds in {where}", seed, 0, LARGEST_SEED) for seed in given]
+    twice = _twice(seeds)
+    if twice is not None:
+        raise InvalidInputError(f"seeds in {where} has {twice} twice.")
     return seeds
 
 
@@ -311,14 +341,18 @@ def _parameters(table: Mapping[str, Any], where: str) -> dict[str, Any]:
 
 def _overrides(given: Any, tasks: Sequence[str], algos: Sequence[str], where: str) -> list[Override]:
     if not isinstance(given, list) or not all(isinstance(table, dict) for table in given):
-        raise InvalidInputError(f"overrides in {where} must be tables [[overrides]], not {given!r}.")
+        raise InvalidInputError(f"overrides in {where} must be tables [[overrides]], not {shown(given)}.")
+    if len(given) > _MOST_OVERRIDES:
+        raise InvalidInputError(f"{where} has {len(given):,} overrides; at most {_MOST_OVERRIDES:,} are allowed.")
     overrides: list[Override] = []
     for number, table in enumerate(given, start=1):
         here = f"override {number} in {where}"
         _check_keys(table, OVERRIDE_KEYS, here)
         name = table.get("name", "")
-        if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z0-9_.-]*", name):
-            raise InvalidInputError(f"name of {here} must be of letters, digits, '_', '.' and '-', not {name!r}.")
+        if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z0-9_.-]{0,100}", name):
+            raise InvalidInputError(
+                f"name of {here} must be of at most 100 letters, digits, '_', '.' and '-', not {shown(name)}."
+            )
         if any(name == other.name for other in overrides):
             raise InvalidInputError(f"{here} has {f'the name {name!r}' if name else 'no name'}, as another has.")
         overrides.append(
@@ -338,7 +372,9 @@ def _chosen(key: str, table: Mapping[str, Any], known: Sequence[str], where: str
         return None
     for name in _names(key, table[key], where):
         if name not in known:
-            raise InvalidInputError(f"{where} is for {name!r}, which is not among the campaign's {key}: {', '.join(known)}.")
+            raise InvalidInputError(
+                f"{where} is for {shown(name)}, which is not among the campaign's {key}: {', '.join(known)}."
+            )
     return tuple(table[key])
 
 
@@ -362,6 +398,11 @@ def _check_folders(runs: Sequence[CampaignRun]) -> None:
     """Two names may look alike to a file system."""
     taken: dict[str, CampaignRun] = {}
     for run in runs:
+        if len(run.name) > _LONGEST_FOLDER:
+            raise InvalidInputError(
+                f"The folder of {run.config.algo} on {shown(run.config.task)} would have a name of {len(run.name):,} characters; at most"
+                f" {_LONGEST_FOLDER} are allowed."
+            )
         other = taken.setdefault(run.name.casefold(), run)
         if other is not run:
             names = [

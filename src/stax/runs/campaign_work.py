@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
-from stax.errors import InvalidInputError, in_one_line
+from stax.errors import InvalidInputError, in_one_line, shortened
 from stax.runs.campaign import Campaign, CampaignRun
 from stax.runs.config import RunConfig
 from stax.runs.folder import RunFolder
@@ -130,7 +130,7 @@ class _Work:
         found = ""
         with suppress(InvalidInputError, OSError):
             found = run.read_summary()
-        run.status, run.error = outcome.status, " ".join(outcome.error.split())
+        run.status, run.error = outcome.status, shortened(" ".join(outcome.error.split()))
         if outcome.status == "finished" and found != "finished":
             run.status, run.error = (
                 "failed",

@@ -29,9 +29,11 @@ from typing import Any
 import tomli_w
 
 from stax.compiling import available_threads
-from stax.errors import InvalidInputError, check_choice, check_whole
+from stax.errors import InvalidInputError, check_choice, check_whole, shown
+from stax.input_limits import LARGEST_SEED, LONGEST_TIME_LIMIT, MOST_EVALUATIONS
 from stax.representation.choice import names_code, names_object
 from stax.runs.files import read_text
+from stax.runs.options import NONE, as_text, decoded, encoded, plain_options
 from stax.search.methods import find_method
 from stax.search.parameters import Allowed, Parameters, allowed, make_parameters, no_such
 from stax.search.parts import is_given, is_own, parts_named
@@ -40,13 +42,16 @@ from stax.tasks import BUILT_IN, in_tables
 DEFAULT_BUDGET = 20_000
 BACKENDS = ("local", "ray")
 DEVICES = ("auto", "cpu", "cuda", "mps")
-_NONE = "none"
-"""How TOML, which has no such value, says None."""
 _PACKAGES = ("gymnasium", "moocore", "numba", "numpy", "pyarrow", "ray", "safetensors", "scipy", "torch")
 _MOST_LOCAL_WORKERS = 1024
 """More threads than that break OpenMP rather than the record."""
+_MOST_WORKERS = 100_000
+"""Workers on a cluster."""
+_LONGEST_ADDRESS = 1000
+"""Characters of the address of a cluster."""
 _MOST_TEXT = 2**20
 """Bytes of a configuration."""
+_FIRST_LINE = "# A run of STAX. Do it again: stax run --config THIS_FILE. Go on with it: stax resume ITS_FOLDER."
 _INFORMATION = ("made_with", "machine", "task_description")
 """Tables of a `config.toml` that tell readers something and decide nothing."""
 
@@ -59,7 +64,7 @@ def _setting(default: Any, about: str, **allowed: Any) -> Any:
 class RunSettings:
     """How a run is done; none of these changes what it finds, unless evaluations fail."""
 
-    checkpoint_seconds: float = _setting(60.0, "seconds between two checkpoints at least", kind="number", least=0)
+    checkpoint_seconds: float = _setting(60.0, "seconds between two checkpoints at least", kind="number", least=0, most=10**9)
     on_failure: str = _setting(
         "abort",
         "what a failed evaluation means: the end of the run, or a policy that is noted in the ledger and otherwise forgotten",
@@ -79,6 +84,7 @@ class RunSettings:
         kind="number",
         least=0,
         above=True,
+        most=LONGEST_TIME_LIMIT,
         none="no limit",
     )
     isolation: str = _setting(
@@ -151,7 +157,7 @@ class RunConfig:
     def differences(self, other: RunConfig) -> list[str]:
         """Names of what would make this run another than that one."""
         mine, theirs = self.decisive(), other.decisive()
-        return [name for name in mine.keys() | theirs.keys() if mine.get(name) != theirs.get(name)]
+        return [name for name in mine.keys() | theirs.keys() if as_text(mine.get(name)) != as_text(theirs.get(name))]
 
     def decisive(self) -> dict[str, Any]:
         """All that decides what the run finds, by name."""
@@ -178,8 +184,8 @@ def make_config(given: Mapping[str, Any], parameters: Mapping[str, Any]) -> RunC
     if "task" not in given:
         raise InvalidInputError("The configuration names no task; give one of " + ", ".join(BUILT_IN) + ", or module:Class.")
     if not isinstance(given["task"], str):
-        raise InvalidInputError(f"task must be a task's name, not {given['task']!r}.")
-    algo, preset = str(given.get("algo", "stax")), str(given.get("preset", "default"))
+        raise InvalidInputError(f"task must be a task's name, not {shown(given['task'])}.")
+    algo, preset = given.get("algo", "stax"), given.get("preset", "default")
     backend = check_choice("backend", given.get("backend", "local"), BACKENDS)
     search, settings, options = split_parameters(parameters)
     config = RunConfig(
@@ -187,10 +193,13 @@ def make_config(given: Mapping[str, Any], parameters: Mapping[str, Any]) -> RunC
         task_options=options,
         algo=algo,
         preset=preset,
-        seed=check_whole("seed", given.get("seed", 0), 0),
-        budget=check_whole("budget", given.get("budget", DEFAULT_BUDGET), 1),
+        seed=check_whole("seed", given.get("seed", 0), 0, LARGEST_SEED),
+        budget=check_whole("budget", given.get("budget", DEFAULT_BUDGET), 1, MOST_EVALUATIONS),
         workers=check_whole(
-            "workers", given.get("workers", available_threads()), 1, _MOST_LOCAL_WORKERS if backend == "local" else None
+            "workers",
+            given.get("workers", available_threads()),
+            1,
+            _MOST_LOCAL_WORKERS if backend == "local" else _MOST_WORKERS,
         ),
         device=check_choice("device", given.get("device", "auto"), DEVICES),
         backend=backend,
@@ -198,9 +207,14 @@ def make_config(given: Mapping[str, Any], parameters: Mapping[str, Any]) -> RunC
         parameters=make_parameters(preset, find_method(algo).parameters, search),
         settings=replace(RunSettings(), **settings),
     )
-    if config.address is not None and (not isinstance(config.address, str) or config.backend != "ray"):
-        raise InvalidInputError(f"address must be that of a Ray cluster, with backend 'ray', not {config.address!r}.")
+    if config.address is not None and not (is_address(config.address) and config.backend == "ray"):
+        raise InvalidInputError(f"address must be that of a Ray cluster, with backend 'ray', not {shown(config.address)}.")
     return config
+
+
+def is_address(given: object) -> bool:
+    """Tell whether this may be the address of a Ray cluster."""
+    return isinstance(given, str) and 0 < len(given) <= _LONGEST_ADDRESS and given.isprintable()
 
 
 def split_parameters(given: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
@@ -218,7 +232,7 @@ def split_parameters(given: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str
             search[name] = value
         else:
             raise InvalidInputError(no_such("parameter", name, [*known, *settings]))
-    return search, checked, in_tables(options)
+    return search, checked, plain_options(in_tables(options))
 
 
 # TOML
@@ -248,10 +262,10 @@ def split_table(table: Mapping[str, Any], where: str) -> tuple[dict[str, Any], d
             given[name] = value
         elif name == "parameters":
             if not isinstance(value, dict):
-                raise InvalidInputError(f"parameters in {where} must be a table, not {value!r}.")
+                raise InvalidInputError(f"parameters in {where} must be a table, not {shown(value)}.")
             parameters |= dict(_flattened(value))
         elif name in allowed() or name in settings_allowed() or name.startswith("task."):
-            parameters[name] = _value(value)
+            parameters[name] = decoded(value)
         else:
             known = [*RUN_KEYS, "parameters", *allowed(), *settings_allowed()]
             raise InvalidInputError(f"{where}: {no_such('key', name, known)}")
@@ -262,17 +276,9 @@ def _flattened(table: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     """`task.sensors = ...` inside a table is a table `task` to TOML."""
     for name, value in table.items():
         if name == "task" and isinstance(value, dict):
-            yield from ((f"task.{option}", _value(inner)) for option, inner in value.items())
+            yield from ((f"task.{option}", decoded(inner)) for option, inner in value.items())
         else:
-            yield name, _value(value)
-
-
-def _value(value: Any) -> Any:
-    if value == _NONE:
-        return None
-    if isinstance(value, dict):
-        return {name: _value(inner) for name, inner in value.items()}
-    return tuple(_value(item) for item in value) if isinstance(value, list) else value
+            yield name, decoded(value)
 
 
 def config_toml(config: RunConfig, description: Mapping[str, Any]) -> str:
@@ -281,30 +287,21 @@ def config_toml(config: RunConfig, description: Mapping[str, Any]) -> str:
     if config.task_given:
         table["task_given"] = True
     parameters = {**asdict(config.parameters), **asdict(config.settings)}
-    options = {name: value for name, value in config.task_options.items() if fits_toml(value)}
-    table["parameters"] = {name: _written(value) for name, value in parameters.items()}
-    if options:
-        table["parameters"]["task"] = {name: _written(value) for name, value in options.items()}
+    table["parameters"] = {name: NONE if value is None else value for name, value in parameters.items()}
+    if config.task_options:
+        table["parameters"]["task"] = encoded(config.task_options)
     table["task_description"] = dict(description)
     table["made_with"] = versions()
     table["machine"] = machine()
-    text = tomli_w.dumps(table)
-    return f"# A run of STAX. Do it again: stax run --config THIS_FILE. Go on with it: stax resume ITS_FOLDER.\n\n{text}"
-
-
-def fits_toml(value: Any) -> bool:
-    """Whether an option of a task means the same when it has been written and read; lists become tuples."""
-    if isinstance(value, (list, tuple)):
-        return all(fits_toml(item) for item in value)
-    if isinstance(value, dict):
-        return all(isinstance(name, str) and fits_toml(inner) for name, inner in value.items())
-    return (value is None or isinstance(value, (str, int, float, bool))) and value != _NONE
-
-
-def _written(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {name: _written(inner) for name, inner in value.items()}
-    return _NONE if value is None else [_written(item) for item in value] if isinstance(value, (list, tuple)) else value
+    text = f"{_FIRST_LINE}\n\n{tomli_w.dumps(table)}"
+    if len(text.encode()) > _MOST_TEXT:
+        sizes = {name: len(tomli_w.dumps({name: value}).encode()) for name, value in table.items()}
+        largest = max(sizes, key=lambda name: sizes[name])
+        raise InvalidInputError(
+            f"The configuration of the run would be {len(text.encode()):,} bytes long, most of it its {largest} of {sizes[largest]:,}"
+            f" bytes; at most {_MOST_TEXT:,} are read again."
+        )
+    return text
 
 
 def versions() -> dict[str, str]:

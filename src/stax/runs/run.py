@@ -14,15 +14,17 @@ from typing import Any
 
 import numpy as np
 
-from stax.errors import InvalidInputError, in_one_line
+from stax.errors import InvalidInputError, in_one_line, shortened, shown
 from stax.evaluation.evaluator import Evaluator, TaskSource, make_evaluator
 from stax.evaluation.source import make_source
 from stax.representation.space import UndescribedError
 from stax.runs.callbacks import Callback, Callbacks
-from stax.runs.config import DEFAULT_BUDGET, RunConfig, RunSettings, fits_toml, make_config
+from stax.runs.config import DEFAULT_BUDGET, RunConfig, RunSettings, config_toml, make_config
 from stax.runs.cores import sharing_cores
+from stax.runs.described_task import describe_task
 from stax.runs.files import NONSENSE
 from stax.runs.folder import RunFolder, how_to_resume, is_leftover
+from stax.runs.options import as_text, writable_options
 from stax.runs.result import Result, check_objects, load, summarise
 from stax.runs.tables import read_ledger, save_metrics, write_ledger
 from stax.search.making import make_search, without_objects
@@ -30,6 +32,7 @@ from stax.search.search import Observer, Search
 from stax.search.state import State
 from stax.tasks import made_from
 from stax.tasks.task import Rollouts, Task
+from stax.tasks.task_checks import check_attributes
 
 _SIGN_OF_LIFE = 2.0
 """Seconds between two versions of the summary while a run goes on."""
@@ -91,6 +94,8 @@ def run(
     options = [name for name in parameters if name.startswith("task.")]
     if options and isinstance(task, Task):
         raise InvalidInputError(f"{options[0]} was given beside a task that is made already; give it to make_task.")
+    if not isinstance(task, (str, Task)):
+        raise InvalidInputError(f"task must be a task's name or a stax.Task, not {shown(task)}.")
     name = task if isinstance(task, str) else _name(task)
     parameters, objects = without_objects(parameters)
     # Before the task is made, which may take a while: a misspelt name is told at once.
@@ -117,8 +122,9 @@ def begin(
     else:
         name, options = made_from(task) or (None, {})
         source = TaskSource(task, name, options)
-        again = name is not None and all(fits_toml(value) for value in options.values())
-        config = replace(config, task_options=options, task_given=not again)
+        # What cannot be written down makes the task one that only an object can bring back.
+        written = writable_options(options)
+        config = replace(config, task_options=written, task_given=name is None or written.keys() != options.keys())
     return _Run(config, source, folder, watching, objects or {}).begin()
 
 
@@ -160,7 +166,7 @@ def resume(
     """
     watching = _Watching(Callbacks(callbacks), observer, stop)
     folder = RunFolder.existing(path)
-    config, _ = folder.read_config()
+    config, description = folder.read_config()
     if folder.summary().get("status") == "finished":
         folder.tidy()
         return load(path, task=task, autoencoder=autoencoder, trust=trust)
@@ -168,9 +174,11 @@ def resume(
     objects = {name: part for name, part in parts.items() if part is not None}
     check_objects(config, objects, path)
     _check_given(config, {"task": task, **objects}, path, trust=trust)
+    if task is not None:
+        _check_same_task(config, description, task, path)
     limit = (settings or config.settings).time_limit
     options = config.task_options
-    source = TaskSource(task, None, options) if task else make_source(config.task, options, time_limit=limit)
+    source = TaskSource(task, None, options) if task is not None else make_source(config.task, options, time_limit=limit)
     folder.warn_of_versions()
     changed = {"workers": workers, "device": device, "backend": backend, "address": address}
     given = {**{name: getattr(config, name) for name in changed}, **{k: v for k, v in changed.items() if v is not None}}
@@ -193,6 +201,28 @@ def _check_given(config: RunConfig, given: Mapping[str, object], path: str | Pat
         raise InvalidInputError(
             f"The run in {str(path)!r} names code as {' and '.join(code)}. If you trust it, say so: --trust, or trust=True in Python."
         )
+
+
+def _check_same_task(config: RunConfig, description: Mapping[str, Any], task: Task, path: str | Path) -> None:
+    """Refuse a task that is not the one the run was begun with, as far as `config.toml` tells."""
+    check_attributes(task)
+    described = describe_task(task)
+    differing = [name for name in {**described, **description} if _differs(described.get(name), description.get(name))]
+    found = made_from(task)
+    if found and found[0] == config.task:
+        options = writable_options(found[1])
+        names = [
+            name for name in {**options, **config.task_options} if _differs(options.get(name), config.task_options.get(name))
+        ]
+        differing += [f"task.{name}" for name in names]
+    if differing:
+        raise InvalidInputError(
+            f"The task given for the run in {str(path)!r} is another than the run's own: they differ in {', '.join(differing)}."
+        )
+
+
+def _differs(one: Any, other: Any) -> bool:
+    return as_text(one) != as_text(other)
 
 
 @dataclass(frozen=True)
@@ -228,17 +258,29 @@ class _Run:
         with self._ready() as (search, evaluator):
             if self.folder is None:
                 return self._search(search, evaluator, resumed=False)
+            # Refused before there is a folder: what would be too large to be read again.
+            config_toml(self.config, describe_task(search.task))
+            is_new = not self.folder.path.exists()
             self.folder.path.mkdir(parents=True, exist_ok=True)
-            with self.folder.locked():
-                # Somebody may have begun a run there while this one was being made.
-                empty_folder(self.folder.path)
-                try:
-                    self.folder.write_config(self.config, search.task)
-                    return self._search(search, evaluator, resumed=False)
-                except BaseException:
-                    if not search.evaluations:
-                        self.folder.forget()
-                    raise
+            try:
+                return self._begin_in(self.folder, search, evaluator)
+            except BaseException:
+                if is_new and not search.evaluations:
+                    with suppress(OSError):  # somebody else has put something into it
+                        self.folder.path.rmdir()
+                raise
+
+    def _begin_in(self, folder: RunFolder, search: Search, evaluator: Evaluator) -> Result:
+        with folder.locked():
+            # Somebody may have begun a run there while this one was being made.
+            empty_folder(folder.path)
+            try:
+                folder.write_config(self.config, search.task)
+                return self._search(search, evaluator, resumed=False)
+            except BaseException:
+                if not search.evaluations:
+                    folder.forget()
+                raise
 
     def resume(self) -> Result:
         assert self.folder
@@ -253,7 +295,7 @@ class _Run:
         path = str(self.folder.path)
         try:
             was, now = dict(numbers["config"]), self._decisive()
-            differing = [str(name) for name in {**now, **was} if was.get(name) != now.get(name)]
+            differing = [str(name) for name in {**now, **was} if not _same_text(was.get(name), now.get(name))]
             evaluator.restore_counts(numbers["counts"])
             self._seconds_before = float(numbers["seconds"])
         except NONSENSE as error:
@@ -267,7 +309,7 @@ class _Run:
 
     def _decisive(self) -> dict[str, str]:
         """What the run must still be when it is resumed, in words."""
-        return {name: json.dumps(value) for name, value in self.config.decisive().items() if fits_toml(value)}
+        return {name: as_text(value) for name, value in self.config.decisive().items()}
 
     @contextmanager
     def _ready(self) -> Iterator[tuple[Search, Evaluator]]:
@@ -419,7 +461,7 @@ class _Run:
         seconds = {"total": self._seconds(), **search.stopwatch.seconds}
         failures = self._evaluator.failures
         summary = summarise(search, self.config, seconds=seconds, status=status, failures=failures)
-        summary |= {} if error is None else {"error": error}
+        summary |= {} if error is None else {"error": shortened(error)}
         try:
             self.folder.write_summary(summary, safe=status != "running")
         except OSError:
@@ -441,6 +483,13 @@ def _tell(search: Search, evaluator: Evaluator, rollouts: Rollouts) -> None:
             if not evaluator.discards:
                 raise
             rollouts = evaluator.discard(rollouts, error.rows, error.reason)
+
+
+def _same_text(was: Any, now: Any) -> bool:
+    """Whether two texts of JSON say the same; those of earlier versions keep the order in which a table was given."""
+    if was is None or now is None:
+        return was is now
+    return bool(was == now) or as_text(json.loads(was)) == now
 
 
 def _name(task: Task) -> str:
