@@ -298,8 +298,9 @@ def test_asked_before_anything_is_done_a_run_leaves_nothing(out, commands, tmp_p
 # Finished
 
 
-def test_of_a_finished_run_nothing_is_left_to_do(references, capsys):
-    folder = references("stax")
+def test_of_a_finished_run_nothing_is_left_to_do(references, tmp_path, capsys):
+    folder = shutil.copytree(references("stax"), tmp_path / "run")
+    (folder / "archives.png").touch()
     before = contents(folder)
     assert main(["resume", str(folder)]) == 0
     assert capsys.readouterr() == (f"{folder}\n", f"stax: the run in {folder} is finished; there is nothing to do.\n")
