@@ -379,7 +379,7 @@ def test_bounds_given_as_a_list_of_integers_can_be_resumed(tmp_path):
         *({"observation_samples": samples} for samples in (0, 10**9, None)),
         *({"reward_areas": areas} for areas in (5, [RewardArea("a", (math.nan,))], ["x" * 10**6], [3])),
     ],
-    ids=repr,
+    ids=lambda options: repr(options)[:60],
 )
 def test_a_task_evaluated_elsewhere_is_checked_when_it_is_described(options):
     refused(lambda: stax.ExternalTask("robot", **{"genome_size": 4, "observation_shape": (2,), **options}))
