@@ -350,7 +350,7 @@ def test_a_run_that_failed_by_its_task_goes_on_when_the_task_is_repaired(
     ("wrong", "isolation", "settings", "reason"),
     [
         ("raise", "none", [], FELL_OFF),
-        ("nan", "none", [], "a reward that is negative, infinite or no number"),
+        ("nan", "none", [], "a reward that is negative, too large or not a number"),
         ("hang", "process", ["--set", "time_limit=1"], "no answer within the time limit of 1 s"),
         ("crash", "process", [], "the worker died 3 times in a row (SIGSEGV)"),
     ],

@@ -16,9 +16,9 @@ from stax.evaluation import TaskSource, make_evaluator
 
 REASONS = {
     "raise": r"ValueError: the arm fell off \(moody_tasks\.py, line \d+\)",
-    "nan": "a reward that is negative, infinite or no number",
-    "negative": "a reward that is negative, infinite or no number",
-    "infinite truth": "a ground truth with nan or infinity in it",
+    "nan": "a reward that is negative, too large or not a number",
+    "negative": "a reward that is negative, too large or not a number",
+    "infinite truth": "a ground truth with too large numbers, infinity or nan in it",
     "reported": "reported by the task itself",
     "segfault": r"the worker died 3 times in a row \((SIGSEGV|ActorDiedError)\)",
     "leave": r"the worker died 3 times in a row \((exit code 3|ActorDiedError)\)",
@@ -174,7 +174,7 @@ def test_too_many_failures():
         discards.evaluate(troubled(150, 0.1))
         sentence = (
             "Task 'moody': 60 of 215 evaluations failed, more than the allowed share of 0.25; the last reason: a reward that is"
-            " negative, infinite or no number"
+            " negative, too large or not a number"
         )
         with pytest.raises(RuntimeError, match=f"^{re.escape(sentence)}$"):
             discards.evaluate(troubled(15, 1.0))

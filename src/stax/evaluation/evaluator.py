@@ -18,7 +18,7 @@ from stax.errors import InvalidInputError, check_choice, check_whole
 from stax.evaluation.calls import Outcome, Part
 from stax.evaluation.crew import TRIES, Crew, OwnProcess
 from stax.evaluation.source import TaskSource
-from stax.tasks.rollout_checks import check_arrays
+from stax.tasks.rollout_checks import check_arrays, usable_ground_truth, usable_rewards
 from stax.tasks.task import Genomes, Rollouts, Task
 
 __all__ = ["Evaluator", "TaskSource", "make_evaluator"]
@@ -163,11 +163,10 @@ class Evaluator:
     def _wrong(self, rollouts: Rollouts) -> Iterator[tuple[str, NDArray[np.bool_]]]:
         yield "reported by the task itself", rollouts.failures()
         if self.discards:
-            reward = np.asarray(rollouts.reward)
-            yield "a reward that is negative, infinite or no number", np.logical_not(np.isfinite(reward) & (reward >= 0))
+            yield "a reward that is negative, too large or not a number", ~usable_rewards(np.asarray(rollouts.reward))
         if self.discards and rollouts.ground_truth is not None:
-            finite = np.isfinite(np.asarray(rollouts.ground_truth))
-            yield "a ground truth with nan or infinity in it", np.asarray(~finite.all(axis=1))
+            usable = usable_ground_truth(np.asarray(rollouts.ground_truth))
+            yield "a ground truth with too large numbers, infinity or nan in it", ~usable
 
     def _fail(self, reason: str, count: int, cause: BaseException | None = None) -> None:
         if not self.discards:
