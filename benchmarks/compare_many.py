@@ -25,7 +25,8 @@ from stax import Rollouts, Task, make_task
 from stax.analysis.measures import measure
 from stax.runs.config import make_config
 from stax.runs.folder import RunFolder
-from stax.runs.tables import save_archive, save_emitters, save_metrics, write_ledger
+from stax.runs.ledger_file import write_ledger
+from stax.runs.tables import save_archive, save_emitters, save_metrics
 from stax.search.making import fit
 from stax.search.policy_set import EXPLORATION, PolicySet
 from stax.tasks.task import area_rewards

@@ -11,9 +11,10 @@ import pytest
 import stax
 from rollout_samples import NAMES
 
-if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-    # Tests started in the background inherit that Ctrl-C is ignored, and so would the commands that they interrupt.
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+# Tests started in the background, or by nohup, inherit that these signals are ignored, and so would the commands that they start.
+for _number, _handler in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
+    if signal.getsignal(_number) is signal.SIG_IGN:
+        signal.signal(_number, _handler)
 
 
 @pytest.fixture(scope="session")

@@ -108,7 +108,10 @@ def test_sizes_on_the_command_line(text, sizes, tmp_path):
     ("setting", "sentence"),
     [
         ("hidden_sizes=0", "Parameter hidden_sizes must be at most 20 whole numbers of at least 1 and at most 10,000, not 0."),
-        ("hidden_sizes=8,2.5", "Parameter hidden_sizes must be at most 20 whole numbers of at least 1 and at most 10,000, not (8, 2.5)."),
+        (
+            "hidden_sizes=8,2.5",
+            "Parameter hidden_sizes must be at most 20 whole numbers of at least 1 and at most 10,000, not (8, 2.5).",
+        ),
         ("kl_weight=-1", "Parameter kl_weight must be a number of at least 0 and at most 1,000,000, not -1."),
         (
             "autoencoder=deep",

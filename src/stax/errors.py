@@ -80,6 +80,9 @@ def exits_as_failures(what: str) -> Iterator[None]:
         raise RuntimeError(f"{what} tried to end the program: {in_one_line(error)}.") from error
 
 
-def printable(text: object) -> str:
-    """Words of a stranger's in one line, without anything that a terminal would obey."""
-    return "".join(letter if letter.isprintable() else "?" for letter in " ".join(str(text).split()))
+def printable(text: object, most: int | None = None) -> str:
+    """Return a stranger's words in one line of at most so many characters, without anything that a terminal would obey."""
+    words = str(text)
+    cut = most is not None and len(words) > most
+    words = words[: most - 3] + "..." if most is not None and cut else words
+    return "".join(letter if letter.isprintable() else "?" for letter in " ".join(words.split()))

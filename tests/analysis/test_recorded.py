@@ -17,7 +17,7 @@ import stax
 from stax import InvalidInputError
 from stax.analysis.recorded import RecordedRun, find_runs
 from stax.runs.folder import RunFolder
-from stax.runs.tables import LEDGER
+from stax.runs.ledger_file import LEDGER
 
 
 def change_summary(folder: Path, **values: object) -> None:
@@ -59,7 +59,7 @@ def test_only_the_columns_asked_for_are_read(folder):
     pyarrow.parquet.write_table(pyarrow.parquet.read_table(path).drop_columns(["parent"]), path)
     run = RecordedRun(folder)
     assert list(run.ledger("reward", "ground_truth")) == ["reward", "ground_truth"]
-    with pytest.raises(InvalidInputError, match="is damaged: it has the columns reward"):
+    with pytest.raises(InvalidInputError, match="is damaged: it has the columns id, origin"):
         run.ledger("reward", "parent")
     with pytest.raises(InvalidInputError, match=r"^There is no column of the ledger 'rewards'; did you mean 'reward'\?"):
         run.ledger("rewards")

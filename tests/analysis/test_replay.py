@@ -18,7 +18,7 @@ from stax.analysis.film_files import HOLD_SECONDS, gif_bytes, mp4_bytes
 from stax.analysis.replay import Replay, best_policy, find_policies, kept_policies, play, random_policies, write_replay
 from stax.analysis.replay_pictures import Film, strip
 from stax.cli.main import main
-from stax.runs.files import write_arrays
+from stax.runs.array_files import write_arrays
 
 PURPLE = (150, 90, 200)
 """Of the trail."""
@@ -365,7 +365,7 @@ def test_everything_that_differs_is_named(arm):
         ([], "Say which policies to replay in one way: by ID, with --best AREA or with --random N."),
         (["3", "--best", "0"], "Say which policies to replay in one way: by ID, with --best AREA or with --random N."),
         (["600"], "There is no policy 600: the run did 600 evaluations, numbered from 0."),
-        ([10**30], f"There is no policy {10**30}: the run did 600 evaluations, numbered from 0."),
+        ([10**18], f"There is no policy {10**18}: the run did 600 evaluations, numbered from 0."),
         (["{gone}"], "Policy {gone} was not kept: only the {kept} policies of the two archives are, such as "),
         (range(37), "From 1 to 36 policies can be replayed at once, not 37."),
         (["--best", "nowhere"], "There is no reward area 'nowhere'; there are 0 'lower left', 1 'upper right', 2 'upper left'."),
@@ -450,10 +450,10 @@ def test_mp4_without_the_package(folder, arm, monkeypatch, capsys, tmp_path):
 def test_a_file_that_cannot_be_finished_is_not_there(arm, tmp_path, monkeypatch):
     replays = play(arm.task, best_policy(arm, 2))
 
-    def full(path):
+    def full(descriptor):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("stax.runs.files._to_disk", full)
+    monkeypatch.setattr("stax.runs.files.os.fsync", full)
     with pytest.raises(OSError, match="No space"):
         write_replay(arm.task, replays, tmp_path / "film.png", size=64)
     assert list(tmp_path.iterdir()) == []

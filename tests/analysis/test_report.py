@@ -750,7 +750,7 @@ def test_an_older_page_stays_until_the_new_one_is_whole(folder, monkeypatch):
         raise OSError(28, "No space left on device")
 
     result = readable_run(folder)
-    monkeypatch.setattr(Path, "write_bytes", full)
+    monkeypatch.setattr("stax.runs.files.os.fsync", full)
     with pytest.raises(OSError, match="No space left"):
         write_report(result, folder)
     assert (folder / "report.html").read_text() == "older"

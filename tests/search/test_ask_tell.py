@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from tiny_task import METHODS, NoTruthTask, TinyTask, finish, one_torch_thread, quick_search
 
-from stax import InvalidInputError, Rollouts
+from stax import InvalidInputError, Rollouts, UndescribedError
 
 
 def test_asking_twice_gives_the_same_batch():
@@ -174,7 +174,7 @@ def test_whoever_evaluates_may_use_its_arrays_again(algo):
 
 
 class FailingTask(TinyTask):
-    """Cannot draw its observations every time."""
+    """Cannot draw its observations once."""
 
     calls = 0
 
@@ -185,9 +185,26 @@ class FailingTask(TinyTask):
         return rollouts.snapshots
 
 
-def test_a_search_that_broke_off_does_not_pretend_to_be_done():
+def test_rollouts_that_cannot_be_observed_can_be_told_again():
     search = quick_search("stax", FailingTask())
-    with pytest.raises(OSError, match="camera"):
+    with pytest.raises(UndescribedError, match="the camera is gone"):
+        finish(search)
+    spent = search.evaluations
+    assert 0 < spent < search.budget
+    finish(search)
+    undisturbed = quick_search("stax")
+    finish(undisturbed)
+    np.testing.assert_array_equal(search.ledger.columns()["reward"], undisturbed.ledger.columns()["reward"])
+
+
+def test_a_search_that_broke_off_does_not_pretend_to_be_done(monkeypatch):
+    search = quick_search("stax")
+
+    def train(*_):
+        raise OSError("there is no memory to train with")
+
+    monkeypatch.setattr(search.space, "train", train)
+    with pytest.raises(OSError, match="no memory to train with"):
         finish(search)
     spent = search.evaluations
     assert spent < search.budget

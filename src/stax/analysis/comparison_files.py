@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import math
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ from typing import Any
 from stax.analysis.comparison import COVERAGE, SOON, ComparedRuns, Finding, TaskComparison
 from stax.analysis.statistics import CONFIDENCE, SIGNIFICANCE
 from stax.errors import InvalidInputError
+from stax.runs.csv_text import csv_for_people
 from stax.runs.files import write_text
 
 COLUMNS = (
@@ -57,11 +57,7 @@ def write_comparison(compared: ComparedRuns, folder: Path) -> list[Path]:
 
 def write_table(compared: ComparedRuns, path: Path) -> None:
     """The table as CSV."""
-    text = io.StringIO()
-    writer = csv.DictWriter(text, fieldnames=COLUMNS, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(table_rows(compared))
-    _write(path, text.getvalue())
+    _write(path, csv_for_people(COLUMNS, table_rows(compared)))
 
 
 def _write(path: Path, text: str) -> None:
@@ -205,14 +201,14 @@ def footnote(task: TaskComparison) -> str:
 def _page(compared: ComparedRuns, plots: list[str]) -> Iterator[str]:
     yield "# Comparison"
     for note in compared.notes:
-        yield f"\n{note}"
+        yield f"\n{_markdown_text(note)}"
     for task in compared.tasks:
-        yield f"\n## {title_words(task)}"
+        yield f"\n## {_markdown_text(title_words(task))}"
         if len(task.groups) > 1:
-            yield f"\n{footnote(task)}"
+            yield f"\n{_markdown_text(footnote(task))}"
         for family in task.families:
             area = f", {family[0].area}" if family[0].area else ""
-            yield f"\n### {family[0].measure}{area}\n"
+            yield f"\n### {_markdown_text(family[0].measure + area)}\n"
             yield from _markdown(task, family)
     if plots:
         yield "\n## Plots"
@@ -247,4 +243,9 @@ def _interval_words(finding: Finding) -> str:
 
 
 def _markdown_row(cells: list[str]) -> str:
-    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+    return "| " + " | ".join(_markdown_text(cell) for cell in cells) + " |"
+
+
+def _markdown_text(text: str) -> str:
+    """Return a text so that Markdown shows it as it is: no tags, links, emphasis or cells of a table."""
+    return re.sub(r"([\\`*\[\]<>|&])", r"\\\1", text)

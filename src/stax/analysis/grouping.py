@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-import csv
-import io
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 from stax.analysis.recorded import RecordedRun
-from stax.errors import InvalidInputError
+from stax.errors import InvalidInputError, printable
 from stax.representation.choice import chosen
-from stax.runs.campaign import TABLE
+from stax.runs.campaign import TABLE, read_table
 from stax.runs.config import RunConfig
-from stax.runs.files import read_text
 from stax.search.methods import METHODS, find_method
 from stax.search.parameters import make_parameters, no_such
 from stax.tasks import BUILT_IN, GYMNASIUM, task_maker, task_options
 
 Values = dict[str, Any]
 """Parameters, and options of the task, by name."""
+_NAME_LENGTH = 300
+"""Characters of a task's name or a label that are shown."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,7 +84,7 @@ def group_runs(
         TaskRuns(name, _evaluations(name, some, budget), *_grouped(some, named=mix_options))
         for name, some in _by_task(runs, mix_options, notes)
     ]
-    return _numbered(tasks), notes
+    return _numbered(tasks), [printable(note) for note in notes]
 
 
 def _numbered(tasks: Sequence[TaskRuns]) -> list[TaskRuns]:
@@ -117,8 +116,13 @@ def _by_task(runs: Sequence[RecordedRun], mix_options: bool, notes: list[str]) -
         if mix_options:
             by_options = {"": [run for some in by_options.values() for run in some]}
         for words, some in sorted(by_options.items()):
-            _check_same_description(name, some)
-            yield f"{name} ({words})" if words else name, some
+            _check_same_description(_shown(name), some)
+            yield _shown(f"{name} ({words})" if words else name), some
+
+
+def _shown(name: str) -> str:
+    """Return a name as all outputs show it, in a terminal, a table or a plot: it may be a stranger's."""
+    return printable(name, _NAME_LENGTH)
 
 
 def _built_in_first(name: str) -> tuple[int, str]:
@@ -190,13 +194,14 @@ def _grouped(runs: Sequence[RecordedRun], *, named: bool) -> tuple[str, list[str
         key = repr((run.config.algo, sorted(_resolved(run, run.config.parameters).items()), sorted(options.items())))
         alike.setdefault(key, []).append(run)
     drafts = []
+    tables: dict[Path, dict[str, str]] = {}
     for some in alike.values():
         some.sort(key=lambda run: run.config.seed)
         _check_seeds(some)
         options = _unusual_options(some[0].config) if named else {}
         # The same parameters may have been come by with several presets.
         changes = min((_changes(run) for run in some), key=len) | {f"task.{name}": value for name, value in options.items()}
-        overrides = {_override(run.path) for run in some}
+        overrides = {_override(run.path, tables) for run in some}
         drafts.append(_Draft(some, changes, overrides.pop() if len(overrides) == 1 else ""))
     common = dict(drafts[0].changes)
     for draft in drafts:
@@ -205,7 +210,7 @@ def _grouped(runs: Sequence[RecordedRun], *, named: bool) -> tuple[str, list[str
         replace(draft, changes={name: value for name, value in draft.changes.items() if name not in common}) for draft in drafts
     ]
     areas = [area.name for area in runs[0].task.reward_areas]
-    return in_words(common), areas, list(_labelled(drafts))
+    return _shown(in_words(common)), areas, list(_labelled(drafts))
 
 
 def _resolved(run: RecordedRun, parameters: Any) -> Values:
@@ -234,18 +239,22 @@ def _check_seeds(runs: Sequence[RecordedRun]) -> None:
     for one, next_one in pairwise(runs):
         if one.config.seed == next_one.config.seed:
             raise InvalidInputError(
-                f"{str(one.path)!r} and {str(next_one.path)!r} are the same run, {one.config.algo} on {one.config.task} with seed"
+                f"{str(one.path)!r} and {str(next_one.path)!r} are the same run, {one.config.algo} on {_shown(one.config.task)} with seed"
                 f" {one.config.seed}; leave one of them out."
             )
 
 
-def _override(folder: Path) -> str:
-    """What the run's campaign calls its changes to the run; nothing outside of a campaign."""
+def _override(folder: Path, tables: dict[Path, dict[str, str]]) -> str:
+    """Return what the run's campaign calls its changes to the run; nothing outside of a campaign.
+
+    Args:
+        folder: of the run.
+        tables: the overrides of campaigns that were read before, by the table of the campaign and the name of the run's folder.
+    """
     table = folder.resolve().parent / TABLE
-    if not table.is_file():
-        return ""
-    rows = csv.DictReader(io.StringIO(read_text(table, "The table of the campaign")))
-    return next((row.get("override") or "" for row in rows if row.get("folder") == folder.resolve().name), "")
+    if table not in tables:
+        tables[table] = {row["folder"]: row["override"] for row in read_table(table)} if table.is_file() else {}
+    return tables[table].get(folder.resolve().name, "")
 
 
 def _labelled(drafts: Sequence[_Draft]) -> Iterator[RunGroup]:
@@ -256,12 +265,22 @@ def _labelled(drafts: Sequence[_Draft]) -> Iterator[RunGroup]:
         label if short.count(label) == 1 else _label(algo, ", ".join(filter(None, (draft.override, in_words(draft.changes)))))
         for algo, label, draft in zip(algos, short, drafts, strict=True)
     ]
+    labels = _distinct(_shown(label) for label in labels)
     methods = list(METHODS)
     for label, algo, draft in sorted(
         zip(labels, algos, drafts, strict=True), key=lambda named: (methods.index(named[1]), named[0])
     ):
         learned = draft.runs[0].config.parameters.descriptor == "learned"
         yield RunGroup(label=label, algo=algo, number=0, learned=learned, runs=draft.runs)
+
+
+def _distinct(labels: Iterable[str]) -> list[str]:
+    """Return the labels with a number behind those that became alike when they were shortened."""
+    found: list[str] = []
+    for label in labels:
+        again = sum(other == label or other.startswith(f"{label} #") for other in found)
+        found.append(f"{label} #{again + 1}" if again else label)
+    return found
 
 
 def _label(algo: str, words: str) -> str:

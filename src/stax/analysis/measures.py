@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from stax.errors import InvalidInputError
+from stax.errors import InvalidInputError, printable
 from stax.representation.space import DescriptorSpace, used_samples
 from stax.runs.config import RunConfig
 from stax.search.emitter import EmitterRecord
@@ -122,8 +122,8 @@ def check_ends(measured: Measured, coverage: float | None, max_reward: Sequence[
     for name, by_ledger, by_summary in pairs:
         if len(by_ledger) != len(by_summary) or not np.allclose(by_ledger, by_summary, rtol=0, atol=1e-9):
             raise InvalidInputError(
-                f"Summary and ledger of {str(where)!r} do not belong together: {name} is {by_summary} by the one and"
-                f" {by_ledger} by the other."
+                f"Summary and ledger of {str(where)!r} do not belong together: {name} is {printable(by_summary, 200)} by the one and"
+                f" {printable(by_ledger, 200)} by the other."
             )
 
 

@@ -16,8 +16,9 @@ from matplotlib.patheffects import withStroke
 from matplotlib.ticker import FuncFormatter, MaxNLocator, ScalarFormatter
 from numpy.typing import NDArray
 
+from stax.analysis.style import without_math
 from stax.errors import exits_as_failures
-from stax.runs.files import whole
+from stax.runs.files import atomic_write
 from stax.tasks.task import Scene, Task
 
 if TYPE_CHECKING:
@@ -37,9 +38,9 @@ Place = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 def draw_result(result: Result, path: str | Path) -> None:
     """Draws a result into a PNG file, which is written whole or not at all."""
     with exits_as_failures(f"Task {result.task.name!r}"):
-        figure = result_figure(result)
-    with whole(Path(path)) as unfinished:
-        figure.savefig(unfinished, format="png", dpi=110)
+        figure = without_math(result_figure(result))
+    with atomic_write(Path(path)) as file:
+        figure.savefig(file, format="png", dpi=110)
 
 
 def result_figure(result: Result) -> Figure:

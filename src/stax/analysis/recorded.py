@@ -11,15 +11,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from stax.errors import InvalidInputError
+from stax.errors import InvalidInputError, printable
+from stax.runs.array_files import read_arrays
 from stax.runs.config import read_toml
 from stax.runs.described_task import DescribedTask
-from stax.runs.files import read_arrays
+from stax.runs.files import inside
 from stax.runs.folder import RunFolder, is_leftover
-from stax.runs.tables import LEDGER, load_metrics, read_emitters, read_ledger
+from stax.runs.ledger_file import LEDGER, read_ledger
+from stax.runs.tables import load_metrics, read_emitters
 from stax.search.emitter import EmitterRecord
 from stax.search.parameters import no_such
 from stax.search.policy_set import PolicySet
+
+_WORDS = 4000
+"""Characters of a damaged or strange value that are shown."""
 
 
 class RecordedRun:
@@ -67,14 +72,14 @@ class RecordedRun:
         """As the summary has it: the highest reward per area, 0 where none was found."""
         rewards = self._said("max_reward", (list,))
         if len(rewards) != len(self.task.reward_areas) or not all(isinstance(reward, (int, float)) for reward in rewards):
-            raise self._damaged_summary(f"max_reward is {rewards!r}")
+            raise self._damaged_summary(f"max_reward is {printable(rewards, _WORDS)}")
         return [float(reward) for reward in rewards]
 
     def _said(self, name: str, kinds: tuple[type, ...]) -> Any:
         if name not in self.summary:
             raise self._damaged_summary(f"it has no {name}")
         if not isinstance(self.summary[name], kinds) or isinstance(self.summary[name], bool):
-            raise self._damaged_summary(f"{name} is {self.summary[name]!r}")
+            raise self._damaged_summary(f"{name} is {printable(repr(self.summary[name]), _WORDS)}")
         return self.summary[name]
 
     def _damaged_summary(self, why: str) -> InvalidInputError:
@@ -94,11 +99,11 @@ class RecordedRun:
             "not begun": f"was ended before its first results; {again}",
         }
         if self.status not in sentences:
-            raise self._damaged_summary(f"status is {self.status!r}")
+            raise self._damaged_summary(f"status is {printable(repr(self.status), _WORDS)}")
         return f"The run in {str(self.path)!r} {sentences[self.status]}."
 
     def _error(self) -> str:
-        return " ".join(str(self.summary.get("error", "no reason is known")).split()).rstrip(".")
+        return printable(self.summary.get("error", "no reason is known"), _WORDS).rstrip(".")
 
     def require_finished(self) -> None:
         """Refuses a run that is not finished, in a sentence."""
@@ -145,7 +150,7 @@ class RecordedRun:
 
     def _archive(self, name: str) -> PolicySet:
         path = self._expect("archives", f"{name}.npz")
-        columns, _ = read_arrays(path, "The archive", most_rows=self.evaluations)
+        columns, _ = read_arrays(path, "The archive", most_rows=lambda _: self.evaluations)
         # As many as there are: how many true states a task has is not known without the task.
         size = columns["descriptor"].shape[-1] if columns.get("descriptor", np.empty(0)).ndim == 2 else 0
         what = f"The archive {str(path)!r} is damaged: it"
@@ -198,6 +203,6 @@ def _run_folders(path: Path) -> Iterator[Path]:
     for folder, inner, files in os.walk(path, onerror=refuse if path.is_dir() else None):
         inner.sort()
         # Other software has files of that name, too.
-        if "config.toml" in files and "task_description" in read_toml(Path(folder) / "config.toml"):
+        if "config.toml" in files and "task_description" in read_toml(inside(Path(folder), "config.toml")):
             inner.clear()
             yield Path(folder)

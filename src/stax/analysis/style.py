@@ -13,9 +13,10 @@ import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
+from matplotlib.text import Text
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-from stax.runs.files import whole
+from stax.runs.files import atomic_write
 
 METHOD_COLORS = {
     "stax": "#CC79A7",
@@ -127,14 +128,23 @@ def wrapped(label: str, width: int) -> str:
     return "\n".join(textwrap.wrap(label, width, break_on_hyphens=False))
 
 
+def without_math(figure: Figure) -> Figure:
+    """Return the figure with all its texts shown as they are: a name of somebody's with dollar signs is no formula."""
+    for text in figure.findobj(Text):
+        if isinstance(text, Text) and "$" in text.get_text():
+            text.set_parse_math(False)
+    return figure
+
+
 def save_figure(figure: Figure, path: Path) -> list[Path]:
     """Writes a figure as PNG and as PDF, beside each other under this name; the same figure gives the same bytes."""
     written = []
+    without_math(figure)
     for kind in FORMATS:
         target = path.with_name(f"{path.name}.{kind}")
         # Letters as letters, so that they can be searched and edited; no date, so that nothing changes but the data.
-        with mpl.rc_context({"pdf.fonttype": 42}), whole(target) as unfinished:
-            figure.savefig(unfinished, format=kind, dpi=150, metadata={"CreationDate": None} if kind == "pdf" else None)
+        with mpl.rc_context({"pdf.fonttype": 42}), atomic_write(target) as file:
+            figure.savefig(file, format=kind, dpi=150, metadata={"CreationDate": None} if kind == "pdf" else None)
         # Found once: the other format has the same.
         figure.set_layout_engine("none")
         written.append(target)

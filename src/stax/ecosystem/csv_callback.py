@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import csv
+import io
 from pathlib import Path
 from typing import Any
 
 from stax.errors import InvalidInputError
 from stax.runs.callbacks import Callback
-from stax.runs.files import whole
+from stax.runs.files import atomic_write, open_regular, open_to_append
 from stax.search.search import Search
+
+_ROW_BYTES = 2**20
+"""Bytes of a row of metrics."""
 
 
 class CsvCallback(Callback):
@@ -36,31 +40,39 @@ class CsvCallback(Callback):
         self._begin(search.metrics)
 
     def after_chunk(self, search: Search) -> None:
-        with self.path.open("a", encoding="utf-8", newline="") as file:
-            self._write(file, search.metrics[-1:], header=len(search.metrics) == 1)
+        with open_to_append(self.path) as file:
+            file.write(self._text(search.metrics[-1:], header=len(search.metrics) == 1))
 
     def _is_ours(self, search: Search) -> bool:
         """Whether it begins as this run did; how long that took does not count."""
-        with self.path.open(encoding="utf-8", errors="replace", newline="") as file:
-            reader = csv.DictReader(file)
-            columns, first = reader.fieldnames or [], next(reader, None)
+        with open_regular(self.path, "The file for metrics") as file:
+            # No more than two rows: what follows may be anything.
+            lines = [file.readline(_ROW_BYTES).decode(errors="replace") for _ in range(2)]
+        try:
+            columns, first = [next(csv.reader([line]), []) for line in lines]
+        except csv.Error:
+            return False
         if not search.metrics:
             return columns[:1] == ["evaluations"]
         ours = {name: "" if value is None else str(value) for name, value in search.metrics[0].items()}
-        same = (first is None or first[name] == ours[name] for name in ours if not name.startswith("seconds_"))
-        return columns == list(ours) and all(same)
+        if columns != list(ours) or len(first) not in (0, len(columns)):
+            return False
+        known = dict(zip(columns, first, strict=False))
+        return all(known.get(name, text) == text for name, text in ours.items() if not name.startswith("seconds_"))
 
     def _begin(self, rows: list[dict[str, Any]]) -> None:
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            with whole(self.path) as unfinished, unfinished.open("w", encoding="utf-8", newline="") as file:
-                self._write(file, rows, header=bool(rows))
+            with atomic_write(self.path) as file:
+                file.write(self._text(rows, header=bool(rows)))
         except OSError as error:
             raise InvalidInputError(f"The file {str(self.path)!r} for metrics cannot be written: {error.strerror}.") from None
 
     @staticmethod
-    def _write(file: Any, rows: list[dict[str, Any]], *, header: bool) -> None:
-        writer = csv.DictWriter(file, fieldnames=list(rows[0]) if rows else [], lineterminator="\n")
+    def _text(rows: list[dict[str, Any]], *, header: bool) -> bytes:
+        text = io.StringIO()
+        writer = csv.DictWriter(text, fieldnames=list(rows[0]) if rows else [], lineterminator="\n")
         if header:
             writer.writeheader()
         writer.writerows(rows)
+        return text.getvalue().encode()

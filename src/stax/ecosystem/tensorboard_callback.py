@@ -6,6 +6,7 @@ TensorFlow is needed (extra `tensorboard`).
 
 from __future__ import annotations
 
+import os
 import re
 import struct
 import time
@@ -20,6 +21,7 @@ from numpy.typing import NDArray
 from stax.ecosystem.extras import import_extra
 from stax.errors import InvalidInputError
 from stax.runs.callbacks import Callback
+from stax.runs.files import open_regular
 from stax.search.search import Search
 
 _FILES = "events.out.tfevents."
@@ -27,6 +29,8 @@ _PICTURES = 8
 """Observations that are shown beside their reconstructions."""
 _HEADER, _FOOTER = struct.Struct("<QI"), struct.Struct("<I")
 """Around every record: its length and a checksum of that; a checksum of the record."""
+_RECORD_BYTES = 2**26
+"""Bytes of a record: a picture is the largest."""
 _MAX_REWARD = re.compile(r"max_reward_(\d+)", re.ASCII)
 
 
@@ -155,19 +159,24 @@ class TensorBoardCallback(Callback):
                     last = max(last, event.step)
             cut = kept < path.stat().st_size
             if cut:
-                with path.open("r+b") as file:
-                    file.truncate(kept)
+                # Not by its path: a link would lead to a file of somebody else's.
+                descriptor = os.open(path, os.O_WRONLY | getattr(os, "O_NOFOLLOW", 0))
+                try:
+                    os.ftruncate(descriptor, kept)
+                finally:
+                    os.close(descriptor)
         return last
 
     def _read(self, path: Path) -> Iterator[tuple[Any, int]]:
-        """The events of a file and where each ends, up to the first that is not whole."""
-        size = path.stat().st_size
-        with path.open("rb") as file:
+        """The events of a file and where each ends, up to the first that is not complete."""
+        with open_regular(path, "The file of events") as file:
+            size = file.seek(0, 2)
+            file.seek(0)
             end = 0
             while end + _HEADER.size <= size:
                 length, _ = _HEADER.unpack(file.read(_HEADER.size))
                 end += _HEADER.size + length + _FOOTER.size
-                if end > size:
+                if end > size or length > _RECORD_BYTES:
                     return
                 try:
                     event = self._events.Event.FromString(file.read(length))

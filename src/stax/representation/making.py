@@ -5,12 +5,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import torch
+
 from stax.errors import InvalidInputError
 from stax.own_code import import_named
 from stax.representation.autoencoder import Autoencoder, ConvolutionalAutoencoder, DenseAutoencoder
 from stax.representation.choice import chosen, name_of, names_code, names_object
 from stax.representation.own import make_own
 from stax.representation.variational import VariationalConvolutionalAutoencoder, VariationalDenseAutoencoder
+
+
+def network_bytes(observation_shape: Sequence[int], code_size: int, autoencoder: str, hidden_sizes: Sequence[int]) -> int:
+    """Return how many bytes the weights of a built-in autoencoder take, without making it."""
+    try:
+        with torch.random.fork_rng(devices=[]), torch.device("meta"):
+            network = make_autoencoder(observation_shape, code_size, autoencoder=autoencoder, hidden_sizes=hidden_sizes)
+        return sum(tensor.numel() * tensor.element_size() for tensor in network.state_dict().values())
+    except RuntimeError:  # more numbers than can be counted
+        return 2**63 - 1
 
 
 def make_autoencoder(

@@ -13,8 +13,6 @@ What there is to do is told by the folders, so a campaign that is called again d
 
 from __future__ import annotations
 
-import csv
-import io
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -23,10 +21,12 @@ from pathlib import Path
 from typing import Any
 
 from stax.compiling import available_threads
-from stax.errors import InvalidInputError, check_choice, check_whole, shortened, shown
+from stax.errors import InvalidInputError, check_choice, check_whole, printable, shortened, shown
 from stax.input_limits import LARGEST_SEED, MOST_RUNS
+from stax.runs import limits
 from stax.runs.config import BACKENDS, RunConfig, is_address, make_config, read_toml, settings_allowed, split_table
-from stax.runs.files import read_text, write_text
+from stax.runs.csv_text import csv_for_people, without_quote
+from stax.runs.files import read_csv, write_text
 from stax.runs.folder import RunFolder, is_leftover
 from stax.search.making import fit, make_space
 from stax.search.methods import find_method
@@ -68,6 +68,8 @@ COLUMNS = (
     "seconds",
     "error",
 )
+_ERROR_LENGTH = 4000
+"""Characters of an error that are kept."""
 
 
 _MOST_OVERRIDES = 1000
@@ -142,7 +144,7 @@ class CampaignRun:
             raise InvalidInputError(
                 f"The summary in {str(self.folder.path)!r} is damaged ({type(error).__name__}: {error})."
             ) from None
-        self.error = shortened(str(summary.get("error", "")))
+        self.error = printable(summary.get("error", ""), _ERROR_LENGTH)
         return str(summary.get("status", ""))
 
     def row(self) -> dict[str, Any]:
@@ -194,21 +196,20 @@ class Campaign:
         path = self.out / TABLE
         if not path.is_file():
             return {}
-        rows = csv.DictReader(io.StringIO(read_text(path, "The table of the campaign")))
-        try:
-            return {str(row.get("folder")): shortened(str(row.get("error"))) for row in rows if row.get("error")}
-        except csv.Error as error:
-            raise InvalidInputError(
-                f"The table of the campaign {str(path)!r} is damaged ({error}); it holds nothing but what the runs' folders say, and can"
-                " be moved away."
-            ) from None
+        return {row["folder"]: printable(row["error"], _ERROR_LENGTH) for row in read_table(path) if row["error"]}
 
     def write_table(self) -> None:
-        text = io.StringIO()
-        writer = csv.DictWriter(text, fieldnames=COLUMNS, lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(run.row() for run in self.runs)
-        write_text(self.out / TABLE, text.getvalue())
+        """Write the table of the campaign."""
+        write_text(self.out / TABLE, csv_for_people(COLUMNS, (run.row() for run in self.runs)))
+
+
+def read_table(path: Path) -> Iterator[dict[str, str]]:
+    """Yield the rows of a campaign's table, with all of `COLUMNS`; what a row lacks is empty."""
+    rows = read_csv(path, "The table of the campaign", limits.CAMPAIGN_BYTES)
+    columns = next(rows, [])
+    for row in rows:
+        found = dict(zip(columns, row, strict=False))
+        yield {name: without_quote(found.get(name, "")) for name in COLUMNS}
 
 
 def _look(run: CampaignRun, remembered: str) -> None:

@@ -19,10 +19,14 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import IO, Any
 
+from stax.errors import InvalidInputError
 from stax.runs.campaign import CampaignRun
 from stax.runs.campaign_work import Outcome, do_run
+from stax.runs.files import inside, open_regular, open_to_append
 
 LOGS = "logs"
+_LOG_BYTES = 2**16
+"""Bytes at the end of a log that its last line is looked for in."""
 _MOST_WORDS = 4000
 """Characters of an error that are passed on: a pipe holds some more."""
 
@@ -32,7 +36,7 @@ class LocalProcesses:
 
     def __init__(self, out: Path, room: int) -> None:
         self.room = room
-        self._logs = out / LOGS
+        self._logs = inside(out, LOGS)
         self._processes: dict[CampaignRun, subprocess.Popen[bytes]] = {}
         self._stopping = False
 
@@ -40,7 +44,7 @@ class LocalProcesses:
         self._logs.mkdir(exist_ok=True)
         # All that is importable here is there; the main module, which may be a script without a guard, is not run again.
         code = f"import sys; sys.path[:] = {sys.path!r}; from stax.runs.campaign_processes import main; main()"
-        with self._log(run).open("ab") as log:
+        with open_to_append(self._log(run)) as log:
             # The name is for whoever looks at the list of processes.
             command = [sys.executable, "-c", code, f"stax campaign: {run.name}"]
             process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, **_apart())
@@ -135,8 +139,10 @@ def _how_it_ended(exit_code: int, log: Path) -> str:
 
 def _last_line(log: Path) -> str:
     try:
-        lines = log.read_text(errors="replace").strip().splitlines()
-    except OSError:
+        with open_regular(log, "The log") as file:
+            file.seek(-min(_LOG_BYTES, file.seek(0, 2)), 2)
+            lines = file.read(_LOG_BYTES).decode(errors="replace").strip().splitlines()
+    except (InvalidInputError, OSError):
         return ""
     return f" ({lines[-1].strip()[:200]})" if lines else ""
 

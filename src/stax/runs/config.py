@@ -34,6 +34,7 @@ from stax.input_limits import LARGEST_SEED, LONGEST_TIME_LIMIT, MOST_EVALUATIONS
 from stax.representation.choice import names_code, names_object
 from stax.runs.files import read_text
 from stax.runs.options import NONE, as_text, decoded, encoded, plain_options
+from stax.runs.toml_check import check_toml
 from stax.search.methods import find_method
 from stax.search.parameters import Allowed, Parameters, allowed, make_parameters, no_such
 from stax.search.parts import is_given, is_own, parts_named
@@ -244,8 +245,10 @@ def read_config(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def read_toml(path: Path) -> dict[str, Any]:
+    """Return the tables of a TOML file, which may come from a stranger."""
     text = read_text(path, "The configuration", _MOST_TEXT)
     try:
+        check_toml(text)
         return tomllib.loads(text)
     except (ValueError, RecursionError) as error:  # the first also for numbers of thousands of digits
         raise InvalidInputError(f"The configuration {str(path)!r} is not TOML: {error}.") from None

@@ -12,17 +12,19 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
-from stax.errors import InvalidInputError
+from stax.errors import InvalidInputError, printable
+from stax.runs import limits
 from stax.runs.config import RunConfig, config_toml, make_config, read_toml, split_table, versions
 from stax.runs.described_task import describe_task
 from stax.runs.files import (
+    atomic_write,
     checksum,
     inside,
     is_unfinished,
+    open_regular,
     read_json,
     read_text,
     remove_unfinished,
-    whole,
     write_json,
     write_text,
 )
@@ -32,8 +34,9 @@ from stax.tasks.task import Task
 
 KEPT_CHECKPOINTS = 2
 _CHECKPOINT = re.compile(r"\d{12}\.(npz|sha256)", re.ASCII)
-_MOST_SUMMARY = 16 * 2**20
-"""Bytes of a summary, which may hold what a task's exceptions say."""
+_STATUSES = ("running", "finished", "interrupted", "failed")
+_CHECKSUM_BYTES = 1024
+"""Bytes of a file with a checksum."""
 _PATIENCE = 0.5
 """Seconds until a lock is held by somebody who works, not by somebody who only looks whether anybody does."""
 
@@ -75,7 +78,7 @@ class RunFolder:
     @contextmanager
     def locked(self) -> Iterator[None]:
         """While inside, no other process writes to the folder."""
-        lock = FileLock(self.file(".lock"), timeout=_PATIENCE)
+        lock = FileLock(self._lock_file(), timeout=_PATIENCE)
         try:
             lock.acquire()
         except Timeout:
@@ -92,9 +95,10 @@ class RunFolder:
     @property
     def in_use(self) -> bool:
         """Whether a process works in it now."""
-        lock = FileLock(self.file(".lock"), blocking=False)
-        if not self.file(".lock").exists():
+        path = self._lock_file()
+        if not path.exists():
             return False
+        lock = FileLock(path, blocking=False)
         try:
             with lock:
                 return False
@@ -102,6 +106,13 @@ class RunFolder:
             return True
         except OSError:  # nobody can work where nothing can be written
             return False
+
+    def _lock_file(self) -> Path:
+        """Return the path of the lock, which must not be a link: whoever locks a file may change it."""
+        path = self.file(".lock")
+        if path.is_symlink():
+            raise InvalidInputError(f"{str(path)!r} is a link, where the lock of a run folder must be a file.")
+        return path
 
     def tidy(self) -> None:
         """Takes away what a process left that was killed when the run was finished, while it drew a picture of it."""
@@ -151,9 +162,14 @@ class RunFolder:
         # One without a single byte was not on the disk yet when the power was cut.
         if not path.is_file() or not path.stat().st_size:
             return {}
-        summary = read_json(path, "The summary", _MOST_SUMMARY)
+        summary = read_json(path, "The summary", most=limits.SUMMARY_BYTES, values=limits.SUMMARY_VALUES)
         if not isinstance(summary, dict):
             raise InvalidInputError(f"The summary {str(path)!r} is damaged.")
+        status = summary.get("status", "running")
+        if status not in _STATUSES:
+            raise InvalidInputError(
+                f"The summary {str(path)!r} is damaged: its status is {printable(repr(status), 100)}, not one of {', '.join(_STATUSES)}."
+            )
         return summary
 
     # Checkpoints
@@ -168,11 +184,11 @@ class RunFolder:
         checkpoints = self.file("checkpoints")
         checkpoints.mkdir(exist_ok=True)
         path = self.file("checkpoints", f"{state.numbers['evaluations']:012d}.npz")
-        if not self._is_whole(path):
-            with whole(path) as unfinished:
-                pack_state(unfinished, state, more)
+        if not self._is_intact(path):
+            with atomic_write(path) as file:
+                pack_state(file, state, more)
                 # First, so that no checkpoint is ever seen without.
-                write_text(path.with_suffix(".sha256"), f"{checksum(unfinished)}  {path.name}\n")
+                write_text(path.with_suffix(".sha256"), f"{checksum(file)}  {path.name}\n")
         for damaged in self._damaged:
             if damaged != path:
                 damaged.unlink(missing_ok=True)
@@ -202,16 +218,22 @@ class RunFolder:
         return None
 
     def _load(self, path: Path, budget: int) -> tuple[State, dict[str, Any]]:
-        if not self._is_whole(path):
+        if not self._is_intact(path):
             raise InvalidInputError(f"The checkpoint {str(path)!r} is damaged: its checksum is wrong or missing.")
         return read_state(path, "The checkpoint", budget)
 
-    def _is_whole(self, path: Path) -> bool:
-        """Whether a checkpoint is there and has its checksum."""
+    def _is_intact(self, path: Path) -> bool:
+        """Return whether a checkpoint is there and has its checksum."""
         mark = self.file("checkpoints", path.with_suffix(".sha256").name)
         if not (path.is_file() and mark.is_file()):
             return False
-        return read_text(mark, "The checksum").split()[:1] == [checksum(self.file("checkpoints", path.name))]
+        checkpoint = self.file("checkpoints", path.name)
+        try:
+            expected = read_text(mark, "The checksum", _CHECKSUM_BYTES).split()[:1]
+            with open_regular(checkpoint, "The checkpoint") as file:
+                return expected == [checksum(file)]
+        except InvalidInputError:
+            return False
 
 
 def _warn_of_differences(made_with: Mapping[str, Any]) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from stax.errors import InvalidInputError
-from stax.runs.files import whole
+from stax.runs.files import atomic_write
 from stax.runs.state_file import pack_state, read_state
 from stax.search.search import Search
 
@@ -22,8 +22,8 @@ def save_search(search: Search, path: str | Path) -> None:
         search: between two passes of Algorithm 1's loop, or done.
         path: an `.npz` file.
     """
-    with whole(Path(path)) as unfinished:
-        pack_state(unfinished, search.state(), _decisive(search))
+    with atomic_write(Path(path)) as file:
+        pack_state(file, search.state(), _decisive(search))
 
 
 def restore_search(search: Search, path: str | Path) -> None:

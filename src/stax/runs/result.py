@@ -11,23 +11,23 @@ from numpy.typing import NDArray
 
 from stax.errors import InvalidInputError, check_whole, printable
 from stax.representation.space import DescriptorSpace
+from stax.runs import limits
 from stax.runs.config import RunConfig
 from stax.runs.described_space import DescribedSpace
 from stax.runs.described_task import DescribedTask
-from stax.runs.files import NONSENSE
+from stax.runs.files import NONSENSE, open_regular
 from stax.runs.folder import RunFolder
+from stax.runs.ledger_file import read_ledger, write_ledger
 from stax.runs.tables import (
     ARCHIVES,
     load_metrics,
     read_archive,
     read_autoencoder,
     read_emitters,
-    read_ledger,
     save_archive,
     save_emitters,
     save_metrics,
     write_autoencoder,
-    write_ledger,
 )
 from stax.search.emitter import EmitterRecord
 from stax.search.making import make_space, without_objects
@@ -219,6 +219,8 @@ def load(path: str | Path, *, task: Task | None = None, autoencoder: Any = None,
         raise InvalidInputError(f"{_not_loadable(folder, summary)}; only a run that is finished or interrupted can be loaded.")
     check_objects(config, {"task": task, "autoencoder": autoencoder}, path)
     made = task or remade_task(config, trust=trust) or DescribedTask(description)
+    if autoencoder is None:
+        check_network(config, made, folder.file("autoencoder.safetensors"))
     space = _space(config, made, autoencoder, trust=trust)
     evaluations = summary.get("evaluations")
     if not isinstance(evaluations, int) or not 0 < evaluations <= config.budget:
@@ -237,7 +239,8 @@ def load(path: str | Path, *, task: Task | None = None, autoencoder: Any = None,
         read_archive(folder, name, made, descriptor_size=space.size, evaluations=evaluations) for name in ARCHIVES
     )
     if space.learned and not isinstance(space, DescribedSpace):
-        space.restore_weights(*read_autoencoder(folder.file("autoencoder.safetensors")))
+        weights = sum(array.nbytes for array in space.weights()[0].values())
+        space.restore_weights(*read_autoencoder(folder.file("autoencoder.safetensors"), weights))
     metrics, emitters = load_metrics(folder), read_emitters(folder)
     try:
         return Result(
@@ -266,7 +269,9 @@ def _not_loadable(folder: RunFolder, summary: Mapping[str, Any]) -> str:
     """Why there is no result yet."""
     status, path = summary.get("status", "not begun"), str(folder.path)
     if status == "failed":
-        return f"The run in {path!r} has failed, and can be resumed ({printable(summary.get('error', 'nobody knows why'))})"
+        return (
+            f"The run in {path!r} has failed, and can be resumed ({printable(summary.get('error', 'nobody knows why'), 4000)})"
+        )
     if status == "running" and not folder.in_use:
         return f"The run in {path!r} was killed, and can be resumed"
     return f"The run in {path!r} is {printable(status)}"
@@ -290,6 +295,29 @@ def check_objects(config: RunConfig, given: Mapping[str, object], path: str | Pa
     if given.get("autoencoder") is not None and "autoencoder" not in named:
         had = f"was {config.parameters.autoencoder!r}" if config.learns else "there is none"
         raise InvalidInputError(f"An autoencoder was given for the run in {str(path)!r}, but its own {had}.")
+
+
+def check_network(config: RunConfig, task: Task, path: Path) -> None:
+    """Refuse to make a built-in autoencoder that is larger than the file with its weights, as a damaged configuration may ask for.
+
+    Args:
+        config: the run's.
+        task: the run's.
+        path: the file, which may be missing.
+    """
+    parameters = config.parameters
+    if not config.learns or {"autoencoder"} & {*config.code, *config.objects} or not path.is_file():
+        return
+    # Here, because torch takes seconds to import and half of the methods do without.
+    from stax.representation.making import network_bytes
+
+    with open_regular(path, "The file") as file:
+        most = limits.unpacked_limit(file.seek(0, 2))
+    needed = network_bytes(task.observation_shape, parameters.code_size, parameters.autoencoder, parameters.hidden_sizes)
+    if needed > most:
+        raise InvalidInputError(
+            f"The configuration of {str(path)!r} describes an autoencoder of {needed:,} bytes, more than that file can hold the weights of."
+        )
 
 
 def _space(config: RunConfig, task: Task, autoencoder: Any, *, trust: bool) -> DescriptorSpace:

@@ -24,9 +24,10 @@ from stax.runs.cores import sharing_cores
 from stax.runs.described_task import describe_task
 from stax.runs.files import NONSENSE
 from stax.runs.folder import RunFolder, how_to_resume, is_leftover
+from stax.runs.ledger_file import read_ledger, write_ledger
 from stax.runs.options import as_text, writable_options
-from stax.runs.result import Result, check_objects, load, summarise
-from stax.runs.tables import read_ledger, save_metrics, write_ledger
+from stax.runs.result import Result, check_network, check_objects, load, summarise
+from stax.runs.tables import check_run_fits, save_metrics
 from stax.search.making import make_search, without_objects
 from stax.search.search import Observer, Search
 from stax.search.state import State
@@ -179,6 +180,9 @@ def resume(
     limit = (settings or config.settings).time_limit
     options = config.task_options
     source = TaskSource(task, None, options) if task is not None else make_source(config.task, options, time_limit=limit)
+    kept = folder.checkpoints()
+    if kept and autoencoder is None:
+        check_network(config, source.task, kept[0])
     folder.warn_of_versions()
     changed = {"workers": workers, "device": device, "backend": backend, "address": address}
     given = {**{name: getattr(config, name) for name in changed}, **{k: v for k, v in changed.items() if v is not None}}
@@ -260,6 +264,7 @@ class _Run:
                 return self._search(search, evaluator, resumed=False)
             # Refused before there is a folder: what would be too large to be read again.
             config_toml(self.config, describe_task(search.task))
+            check_run_fits(self.config, len(search.task.reward_areas), search.task.observation_samples)
             is_new = not self.folder.path.exists()
             self.folder.path.mkdir(parents=True, exist_ok=True)
             try:

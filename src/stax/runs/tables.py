@@ -1,35 +1,62 @@
-"""What a run leaves, file by file: archives, metrics, emitters, ledger, autoencoder. All in open formats."""
+"""Archives, metrics, emitters and the autoencoder of a run as files in open formats; the ledger is in `ledger_file.py`."""
 
 from __future__ import annotations
 
 import csv
 import io
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
-from stax.errors import InvalidInputError
-from stax.runs.files import NONSENSE, read_arrays, read_text, whole, write_arrays, write_text
+from stax.errors import InvalidInputError, printable
+from stax.runs import limits
+from stax.runs.array_files import read_arrays, write_arrays
+from stax.runs.config import RunConfig
+from stax.runs.files import NONSENSE, atomic_write, parse_json, read_bytes, read_csv, write_text
 from stax.runs.folder import RunFolder
 from stax.search.emitter import EmitterRecord
-from stax.search.policy_set import ORIGINS, PolicySet
+from stax.search.methods import find_method
+from stax.search.policy_set import PolicySet
 from stax.tasks.task import Task
 
-if TYPE_CHECKING:
-    import pyarrow
-
 ARCHIVES = ("novelty", "reward")
-LEDGER = ("id", "parent", "origin", "emitter", "reward", "reward_area", "ground_truth", "failed")
-"""Columns of the ledger, as `Result.ledger` has them."""
-_LEDGER_TYPES = {"reward": "f8", "reward_area": "i2", "ground_truth": "f8", "failed": "?"}
-"""Of those that are no int64."""
-_MOST_WEIGHTS = 2**30
-"""Bytes of an autoencoder."""
+_METRIC_COLUMNS = 16
+"""Columns of the metrics, beside one per reward area."""
+_EMITTER_COLUMNS = 12
+
+
+def check_run_fits(config: RunConfig, reward_areas: int, observation_samples: int) -> None:
+    """Refuse a run whose folder could not be read again, before it begins."""
+    if reward_areas > limits.REWARD_AREAS:
+        raise InvalidInputError(f"A task may have at most {limits.REWARD_AREAS:,} reward_areas, not {reward_areas:,}.")
+    if observation_samples > limits.SAMPLES:
+        raise InvalidInputError(f"A task may keep at most {limits.SAMPLES:,} observation_samples, not {observation_samples:,}.")
+    parameters = config.parameters
+    chunks = limits.METRIC_CELLS // (_METRIC_COLUMNS + reward_areas)
+    if config.budget > chunks * parameters.chunk_size:
+        raise InvalidInputError(
+            f"A budget of {config.budget:,} in chunks of {parameters.chunk_size:,} evaluations would make a table of metrics with more"
+            f" than {chunks:,} rows, which cannot be read again; set chunk_size to at least {-(-config.budget // chunks):,}."
+        )
+    has_emitters = find_method(config.algo).emitters if parameters.emitters is None else parameters.emitters
+    emitters, most = _most_emitters(config), limits.EMITTER_CELLS // _EMITTER_COLUMNS
+    if has_emitters and emitters > most:
+        raise InvalidInputError(
+            f"A budget of {config.budget:,} could make {emitters:,} emitters, but a list of more than {most:,} cannot be read again; set a"
+            " larger emitter_population, bootstrap_generations or chunk_size."
+        )
+
+
+def _most_emitters(config: RunConfig) -> int:
+    """Return how many emitters a run can make: each is bootstrapped at once, and a chunk spends a third of its evaluations on that."""
+    parameters = config.parameters
+    each = parameters.emitter_population * parameters.bootstrap_generations
+    in_chunk = -(-parameters.chunk_size // (3 * each))
+    return min(config.budget // each, in_chunk * (config.budget // parameters.chunk_size)) + 1
 
 
 def save_metrics(folder: RunFolder, metrics: list[dict[str, Any]]) -> None:
@@ -37,7 +64,8 @@ def save_metrics(folder: RunFolder, metrics: list[dict[str, Any]]) -> None:
 
 
 def load_metrics(folder: RunFolder) -> list[dict[str, Any]]:
-    return list(_rows(folder.file("metrics.csv"), "The table of metrics"))
+    """Return the table of metrics, a row per chunk."""
+    return list(_rows(folder.file("metrics.csv"), "The table of metrics", limits.METRIC_CELLS))
 
 
 def _csv(rows: list[dict[str, Any]], columns: list[str]) -> str:
@@ -48,18 +76,24 @@ def _csv(rows: list[dict[str, Any]], columns: list[str]) -> str:
     return text.getvalue()
 
 
-def _rows(path: Path, what: str) -> Iterator[dict[str, Any]]:
-    try:
-        for row in csv.DictReader(io.StringIO(read_text(path, what)), strict=True):
-            yield {name: _typed(name, text) for name, text in row.items()}
-    except csv.Error as error:
-        raise InvalidInputError(f"{what} {str(path)!r} is damaged: {error}.") from None
+def _rows(path: Path, what: str, most_cells: int) -> Iterator[dict[str, Any]]:
+    """Yield the rows of a table, which may come from a stranger: of at most so many cells, the header's among them."""
+    rows = read_csv(path, what, limits.CSV_BYTES)
+    columns = next(rows, [])
+    cells = len(columns)
+    for row in rows:
+        cells += len(columns)
+        if cells > most_cells:
+            raise InvalidInputError(f"{what} {str(path)!r} is too large: at most {most_cells:,} cells are read.")
+        if len(row) != len(columns):
+            raise InvalidInputError(f"{what} {str(path)!r} is damaged: not all rows have its {len(columns):,} columns.")
+        yield {name: _typed(name, text) for name, text in zip(columns, row, strict=True)}
 
 
 def _typed(name: str, text: str) -> Any:
     if name in ("phase", "ended_by", "kind"):
         return text
-    for kind in (int, float):
+    for kind in (int, float) if text else ():
         try:
             return kind(text)
         except (ValueError, TypeError):
@@ -75,7 +109,7 @@ def save_archive(folder: RunFolder, name: str, policies: PolicySet) -> None:
 def read_archive(folder: RunFolder, name: str, task: Task, *, descriptor_size: int, evaluations: int) -> PolicySet:
     """One of `ARCHIVES`."""
     path = folder.file("archives", f"{name}.npz")
-    columns, _ = read_arrays(path, "The archive", most_rows=evaluations)
+    columns, _ = read_arrays(path, "The archive", most_rows=lambda _: evaluations)
     what = f"The archive {str(path)!r} is damaged: it"
     return PolicySet.checked(columns, what, task, descriptor_size=descriptor_size, evaluations=evaluations)
 
@@ -88,86 +122,11 @@ def save_emitters(folder: RunFolder, emitters: Sequence[EmitterRecord]) -> None:
 def read_emitters(folder: RunFolder) -> list[EmitterRecord]:
     path = folder.file("emitters.csv")
     try:
-        return [EmitterRecord(**row) for row in _rows(path, "The list of emitters")]
+        return [EmitterRecord(**row) for row in _rows(path, "The list of emitters", limits.EMITTER_CELLS)]
     except TypeError:
         raise InvalidInputError(
             f"The list of emitters {str(path)!r} is damaged: its columns are not those of emitters."
         ) from None
-
-
-def write_ledger(path: Path, ledger: Mapping[str, NDArray[Any]]) -> None:
-    # Here, because it takes a while to import.
-    import pyarrow
-    import pyarrow.parquet
-
-    columns: dict[str, pyarrow.Array] = {}
-    for name, values in ledger.items():
-        if name == "origin":
-            columns[name] = pyarrow.DictionaryArray.from_arrays(_arrow_column(values), _arrow_words(ORIGINS))
-        elif name == "ground_truth":
-            for number in range(values.shape[1]):
-                columns[f"{name}_{number}"] = _arrow_column(values[:, number])
-        else:
-            columns[name] = _arrow_column(values)
-    table = pyarrow.Table.from_arrays(list(columns.values()), names=list(columns))
-    with whole(path) as unfinished:
-        # A dictionary helps words alone; for numbers it costs as much as all the rest.
-        pyarrow.parquet.write_table(table, unfinished, compression="zstd", use_dictionary=["origin"], row_group_size=2**20)
-
-
-def _arrow_words(words: Sequence[str]) -> pyarrow.Array:
-    import pyarrow
-
-    ends = np.cumsum([0, *map(len, words)]).astype(np.int32)
-    return pyarrow.StringArray.from_buffers(len(words), pyarrow.py_buffer(ends), pyarrow.py_buffer("".join(words).encode()))
-
-
-def _arrow_column(values: NDArray[Any]) -> pyarrow.Array:
-    """By its bytes: `pyarrow.array` would import pandas for it, where there is one, which takes longer than all the rest."""
-    import pyarrow
-
-    content = np.packbits(values, bitorder="little") if values.dtype == np.bool_ else np.ascontiguousarray(values)
-    return pyarrow.Array.from_buffers(pyarrow.from_numpy_dtype(values.dtype), len(values), [None, pyarrow.py_buffer(content)])
-
-
-def read_ledger(path: Path, budget: int, columns: Sequence[str] = LEDGER) -> dict[str, NDArray[Any]]:
-    """Columns of the ledger, as `Result.ledger` has them; those not asked for are not read."""
-    import pyarrow
-    import pyarrow.parquet
-
-    if not path.is_file():
-        raise InvalidInputError(f"The ledger {str(path)!r} is missing.")
-    try:
-        with pyarrow.parquet.ParquetFile(path) as file:
-            if file.metadata.num_rows > budget:
-                raise InvalidInputError(
-                    f"The ledger {str(path)!r} has {file.metadata.num_rows:,} rows for a budget of {budget:,}."
-                )
-            truth = [name for name in file.schema_arrow.names if name.startswith("ground_truth_")]
-            wanted = [name for name in columns if name != "ground_truth"] + (truth if "ground_truth" in columns else [])
-            table = file.read(wanted)
-            if sorted(table.column_names) != sorted(wanted):
-                raise InvalidInputError(
-                    f"The ledger {str(path)!r} is damaged: it has the columns {', '.join(table.column_names)}."
-                )
-            return {name: _ledger_column(table, name, truth) for name in columns}
-    except InvalidInputError:
-        raise
-    except (pyarrow.ArrowException, OSError, *NONSENSE) as error:
-        raise InvalidInputError(f"The ledger {str(path)!r} is damaged ({type(error).__name__}).") from None
-
-
-def _ledger_column(table: pyarrow.Table, name: str, truth: list[str]) -> NDArray[Any]:
-    if name != "origin":
-        parts = [np.asarray(table.column(part).to_numpy()) for part in (truth if name == "ground_truth" else [name])]
-        if any(part.dtype != np.dtype(_LEDGER_TYPES.get(name, "i8")) for part in parts):
-            raise TypeError(name)
-        if name == "ground_truth":
-            return np.stack(parts, axis=1) if truth else np.empty((len(table), 0))
-        return parts[0]
-    codes = table.column(name).combine_chunks().dictionary_encode()
-    known = np.array([ORIGINS.index(word) for word in codes.dictionary.to_pylist()], np.int8)
-    return np.asarray(known[codes.indices.to_numpy()]) if len(known) else np.empty(0, np.int8)
 
 
 def write_autoencoder(path: Path, weights: dict[str, NDArray[Any]], words: dict[str, str]) -> None:
@@ -179,19 +138,26 @@ def write_autoencoder(path: Path, weights: dict[str, NDArray[Any]], words: dict[
     header = json.loads(content[8:end])
     header["__metadata__"] = dict(sorted(header["__metadata__"].items()))
     ordered = json.dumps(header, separators=(",", ":"), ensure_ascii=False).encode()
-    with whole(path) as unfinished:
-        unfinished.write_bytes(content[:8] + ordered.ljust(end - 8) + content[end:])
+    with atomic_write(path) as file:
+        file.write(content[:8] + ordered.ljust(end - 8) + content[end:])
 
 
-def read_autoencoder(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, str]]:
-    from safetensors import SafetensorError, safe_open
+def read_autoencoder(path: Path, weights: int) -> tuple[dict[str, NDArray[Any]], dict[str, str]]:
+    """Return the weights of an autoencoder and the words about them.
 
-    if not path.is_file():
-        raise InvalidInputError(f"The autoencoder {str(path)!r} is missing.")
-    if path.stat().st_size > _MOST_WEIGHTS:
-        raise InvalidInputError(f"The autoencoder {str(path)!r} is too large: at most {_MOST_WEIGHTS:,} bytes are read.")
+    Args:
+        path: the file.
+        weights: bytes of the weights of the autoencoder that they are for.
+    """
+    from safetensors import SafetensorError
+    from safetensors.numpy import load
+
+    content = read_bytes(path, "The autoencoder", weights + limits.WEIGHTS_BYTES)
     try:
-        with safe_open(path, framework="numpy") as file:
-            return {name: file.get_tensor(name) for name in file.keys()}, dict(file.metadata() or {})  # noqa: SIM118
-    except (SafetensorError, OSError, *NONSENSE) as error:
-        raise InvalidInputError(f"The autoencoder {str(path)!r} is damaged ({error}).") from None
+        end = 8 + int.from_bytes(content[:8], "little")
+        if end > 8 + limits.WEIGHTS_BYTES:
+            raise ValueError("its header is too long")
+        words = parse_json(content[8:end], limits.WEIGHTS_BYTES // 8).get("__metadata__") or {}
+        return load(content), {str(name): str(word) for name, word in words.items()}
+    except (SafetensorError, RecursionError, *NONSENSE) as error:
+        raise InvalidInputError(f"The autoencoder {str(path)!r} is damaged ({printable(error)[:200]}).") from None

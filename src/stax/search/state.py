@@ -305,6 +305,8 @@ def _restored_emitters(
     if any(not (np.abs(amount) <= LARGEST_NUMBER).all() for amount in amounts) or not (numbers["sigma"] > 0).all():
         raise InvalidInputError("The state's emitters have a sigma, a reward or an improvement that there cannot be.")
     sizes = arrays["emitters.history_sizes"]
+    if any((column < 0).any() for column in (sizes, *(numbers[name] for name in _EMITTER_SIZES))):
+        raise InvalidInputError("The state's emitters do not fit together.")
     whole = (len(sizes), len(arrays["emitters.history"]), *(len(sets[name]) for name in _OF_EMITTERS))
     if whole != (
         *(numbers["generations"].sum(), sizes.sum()),

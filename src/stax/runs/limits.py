@@ -1,0 +1,41 @@
+"""Limits of the files in a run folder, the same for writing and for reading.
+
+A folder may come from a stranger, so a reader must not unpack gigabytes out of a small file. What `stax` writes itself keeps within
+these limits: files of arrays and ledgers by the way they are packed, tables by a check before the first evaluation.
+"""
+
+from __future__ import annotations
+
+UNPACKED_BYTES = 64 * 2**20
+"""Bytes that a file may unpack to, however small it is."""
+UNPACKED_RATIO = 16
+"""Times its size that a file may unpack to beyond `UNPACKED_BYTES`."""
+SPARSE_RATIO = 64
+"""Times its space on the disk that a file of more than `UNPACKED_BYTES` may be long; others have holes in them."""
+CSV_BYTES = 48 * 2**20
+"""Bytes of a table in CSV format."""
+METRIC_CELLS = 1_500_000
+"""Cells of the table of metrics, which has a row per chunk."""
+EMITTER_CELLS = 1_500_000
+"""Cells of the list of emitters."""
+STATE_BYTES = 96 * 2**20
+"""Bytes of the numbers of a checkpoint, which hold both tables, as JSON."""
+STATE_VALUES = 6_500_000
+"""Names and values in the numbers of a checkpoint."""
+SUMMARY_BYTES = 16 * 2**20
+"""Bytes of a summary, which may hold what a task's exceptions say."""
+SUMMARY_VALUES = 1_000_000
+"""Names and values in a summary."""
+CAMPAIGN_BYTES = 16 * 2**20
+"""Bytes of the table of a campaign."""
+REWARD_AREAS = 1_000
+"""Reward areas of a task."""
+WEIGHTS_BYTES = 2**20
+"""Bytes of an autoencoder's file, beside its weights."""
+SAMPLES = 1_000_000
+"""Observations that a task keeps of a rollout."""
+
+
+def unpacked_limit(size: int) -> int:
+    """Return how many bytes a file of this size may unpack to."""
+    return max(UNPACKED_BYTES, UNPACKED_RATIO * size)
