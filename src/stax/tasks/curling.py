@@ -21,7 +21,7 @@ from stax.tasks.curling_physics.scene import (
     Y,
     new_worlds,
 )
-from stax.tasks.curling_physics.stepping import new_lanes, step
+from stax.tasks.curling_physics.stepping import new_solver, step
 from stax.tasks.drawing import BLUE, GREEN, RED, WALL, Color, Shapes, View, discs, quads
 from stax.tasks.task import States
 
@@ -32,7 +32,7 @@ SNAPSHOT_SIZE = 4
 BASE = np.array([0.0, -1.5])
 """Where the arm is fixed."""
 
-_POOL = 64
+_POOL = 128
 _NO_GENOME = np.zeros((1, 1))
 _NO_ACTIONS = np.empty((0, 2))
 _NO_TRACE = np.empty((0, 0, STATE_SIZE))
@@ -59,7 +59,7 @@ def _clipped(speed):
 def _make_simulate(stamp):
     # One kernel for rollouts, replays and single steps, because this is the simulator that takes longest to compile.
     @kernel
-    def simulate(genomes, actions, worlds, lanes, motors, first, last, samples, snapshots, trace, final):
+    def simulate(genomes, actions, worlds, solver, motors, first, last, samples, snapshots, trace, final):
         """Does the steps `first` to `last` of every genome, driven by its policy or, if there are any, by `actions`.
 
         Starts afresh if `first` is 0, else goes on with the worlds as they are.
@@ -84,7 +84,7 @@ def _make_simulate(stamp):
                         forward(genomes[start + lane], POLICY_SIZES, values, scratch)
                     motors[lane, 0] = _clipped(values[0])
                     motors[lane, 1] = _clipped(values[1])
-                step(worlds, lanes, motors, active)
+                step(worlds, solver, motors, active)
                 for lane in range(active):
                     if trace.size:
                         _read(worlds, lane, trace[start + lane, t - first + 1])
@@ -108,7 +108,7 @@ class Tables:
 
     def __init__(self, count: int) -> None:
         self._worlds = new_worlds(count)
-        self._lanes = new_lanes(count)
+        self._solver = new_solver(count)
         self._motors = np.zeros((count, 2), np.float32)
 
     def run(
@@ -124,7 +124,7 @@ class Tables:
         final: NDArray[np.float64],
     ) -> None:
         """Calls the kernel, which describes the arguments."""
-        memory = self._worlds, self._lanes, self._motors
+        memory = self._worlds, self._solver, self._motors
         _simulate(genomes, actions, *memory, first, last, samples, snapshots, trace, final)
 
 

@@ -52,7 +52,7 @@ from .velocities import load_contact, load_velocities, points_to_solve, solve_co
 
 
 @compiled
-def solve_impacts(world, spare, plan):
+def solve_impacts(world, spare, plans):
     """Replays the step from each impact that it ran past, earliest first, working in a set of lanes of its own."""
     world.body[:, ALPHA] = ZERO
     world.contact[:, IMPACT] = -ONE
@@ -61,11 +61,11 @@ def solve_impacts(world, spare, plan):
         pair, alpha = _next_impact(world)
         if pair < 0 or ONE - f32(10) * EPSILON < alpha:
             return
-        _solve_impact(world, pair, alpha, spare, plan)
+        _solve_impact(world, pair, alpha, spare, plans)
 
 
 @compiled
-def _solve_impact(world, pair, alpha, spare, plan):
+def _solve_impact(world, pair, alpha, spare, plans):
     a, b = PAIRS[pair, 0], PAIRS[pair, 1]
     _sweep_to(world, a, alpha)
     _sweep_to(world, b, alpha)
@@ -88,7 +88,7 @@ def _solve_impact(world, pair, alpha, spare, plan):
     _correct_positions(world, contacts, a, b)
     start_sweep(world, a)
     start_sweep(world, b)
-    _solve_velocities(world, contacts, spare, plan)
+    _solve_velocities(world, contacts, spare, plans)
     for body in range(FIRST_MOVING, BODIES):
         if world.counts[IN_SUB_STEP + body]:
             advance(world, body, (ONE - alpha) * DT)
@@ -115,16 +115,16 @@ def _correct_positions(world, contacts, a, b):
 
 
 @compiled
-def _solve_velocities(world, contacts, spare, plan):
+def _solve_velocities(world, contacts, spare, plans):
     """Velocity iterations on the contacts alone, without warm start: hinges wait for the next step, as in Box2D."""
-    load_velocities(world, spare, 0)
+    load_velocities(world, spare[0], 0)
     for slot in range(contacts):
-        load_contact(world, world.tally[slot, ORDER], spare, 0, slot, ZERO)
-        plan[slot] = points_to_solve(spare, 0, slot)
-    plan[contacts] = 0
+        load_contact(world, world.tally[slot, ORDER], spare[0], 0, slot, ZERO)
+        plans[0, slot] = points_to_solve(spare[0], 0, slot)
+    plans[0, contacts] = 0
     for _ in range(VELOCITY_ITERATIONS):
-        solve_contacts(spare, plan)
-    store_velocities(world, spare, 0)
+        solve_contacts(spare, plans)
+    store_velocities(world, spare[0], 0)
 
 
 @compiled

@@ -106,7 +106,7 @@ class World(NamedTuple):
     point: np.ndarray  # (9, 2, 4) float32, up to two contact points a pair
     tally: np.ndarray  # (9, 8) int64, a row a pair
     hinge: np.ndarray  # (2, 4) float32, a row a hinge
-    counts: np.ndarray  # (13,) int64
+    counts: np.ndarray  # (14,) int64
     backup: np.ndarray  # (7, 11) float32, room to undo a sub-step
 
 
@@ -125,8 +125,8 @@ BORN, POINTS, ENABLED, FLIPPED, FEATURE_0, FEATURE_1, SUB_STEPS, ORDER = range(8
 # hinge: impulses of the step before.
 HINGE_X, HINGE_Y, HINGE_LIMIT, HINGE_MOTOR = range(4)
 # counts: births of pairs so far, 1 before the first step, the two hinges' limit states, the number of contacts of the arm's
-# island and of both islands, and a mark for each body in a sub-step.
-CLOCK, FIRST, LIMIT_STATE, LIMIT_STATE_1, ARM_CONTACTS, ALL_CONTACTS, IN_SUB_STEP = range(7)
+# island and of both islands, whether the last step took all velocity iterations, and a mark for each body in a sub-step.
+CLOCK, FIRST, LIMIT_STATE, LIMIT_STATE_1, ARM_CONTACTS, ALL_CONTACTS, ALL_ITERATIONS, IN_SUB_STEP = range(8)
 
 
 def new_worlds(lanes: int) -> World:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from .contacts import find_new_contacts, gather_islands, move_fat_box, update_contacts
@@ -9,6 +11,7 @@ from .impacts import solve_impacts
 from .positions import advance, solve_positions
 from .scene import (
     ALL_CONTACTS,
+    ALL_ITERATIONS,
     ARM_CONTACTS,
     BALL,
     BALL_ANGULAR_DAMPING,
@@ -23,8 +26,8 @@ from .scene import (
     LIMIT_STATE_1,
     ONE,
     ORDER,
-    PAIR_COUNT,
     SPIN,
+    VELOCITY_ITERATIONS,
     VX,
     VY,
     ZERO,
@@ -34,16 +37,21 @@ from .scene import (
     world_at,
 )
 from .velocities import (
-    AT_LIMIT,
+    BLOCKS,
     LANE_SIZE,
     LANES,
+    PERIOD,
     PLAN_SIZE,
+    ROUND,
     clear_contact,
+    compare,
     iterate,
     load_contact,
     load_hinges,
     load_velocities,
-    points_to_solve,
+    make_plans,
+    needs_of,
+    remember,
     store_contact,
     store_hinges,
     store_velocities,
@@ -53,60 +61,136 @@ from .velocities import (
 
 _BALL_SLOWS = ONE - DT * BALL_LINEAR_DAMPING
 _BALL_SPIN_SLOWS = ONE - DT * BALL_ANGULAR_DAMPING
+_CACHE_LINE = 64
 
 
-def new_lanes(pool: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Working memory for `step` on a pool of worlds.
+class Solver(NamedTuple):
+    """Working memory for `step` on a pool of worlds."""
 
-    The solver's lanes, another set for sub-steps, a plan; an order of the worlds, and how much work each is.
-    """
-    lane, spare = np.zeros(LANE_SIZE, f32), np.zeros(LANE_SIZE, f32)
-    return lane, spare, np.zeros(PLAN_SIZE, np.int64), np.zeros(pool, np.int64), np.zeros(pool, np.int64)
+    lanes: np.ndarray  # (BLOCKS, LANE_SIZE) float32, the solver's numbers
+    bits: np.ndarray  # the same memory as int32
+    seen: np.ndarray  # (BLOCKS, LANE_SIZE) int32, some of them a few iterations ago
+    changed: np.ndarray  # (BLOCKS, LANES) int32, which lanes have changed since
+    plans: np.ndarray  # (BLOCKS, PLAN_SIZE) int64
+    needs: np.ndarray  # (BLOCKS, LANES) int32, what the world in a lane needs, 0 if there is none
+    world: np.ndarray  # (BLOCKS, LANES) int64, which world it is
+    left: np.ndarray  # (BLOCKS, LANES) int32, how many iterations it has left
+    filled: np.ndarray  # (BLOCKS, LANES) int64, how many of its slots are not empty
+    order: np.ndarray  # (pool,) int64, the worlds with the most work first
+    work: np.ndarray  # (pool,) int64, how much work each is
+    spare: np.ndarray  # (BLOCKS, LANE_SIZE) float32, lanes for sub-steps
+    spare_plans: np.ndarray  # (BLOCKS, PLAN_SIZE) int64
+
+
+def _aligned_zeros(shape: tuple[int, ...], dtype: type) -> np.ndarray:
+    """Zeros that begin where a cache line does; a vector that lies in two lines takes longer to read."""
+    size = int(np.prod(shape)) * np.dtype(dtype).itemsize
+    memory = np.zeros(size + _CACHE_LINE, np.uint8)
+    start = -memory.ctypes.data % _CACHE_LINE
+    return memory[start : start + size].view(dtype).reshape(shape)
+
+
+def new_solver(pool: int) -> Solver:
+    lanes = _aligned_zeros((BLOCKS, LANE_SIZE), f32)
+    return Solver(
+        lanes,
+        lanes.view(np.int32),
+        _aligned_zeros((BLOCKS, LANE_SIZE), np.int32),
+        _aligned_zeros((BLOCKS, LANES), np.int32),
+        np.zeros((BLOCKS, PLAN_SIZE), np.int64),
+        _aligned_zeros((BLOCKS, LANES), np.int32),
+        np.zeros((BLOCKS, LANES), np.int64),
+        _aligned_zeros((BLOCKS, LANES), np.int32),
+        np.zeros((BLOCKS, LANES), np.int64),
+        np.zeros(pool, np.int64),
+        np.zeros(pool, np.int64),
+        _aligned_zeros((BLOCKS, LANE_SIZE), f32),
+        np.zeros((BLOCKS, PLAN_SIZE), np.int64),
+    )
 
 
 @compiled
-def step(worlds, lanes, motors, active):
-    """One step of 1/60 s of the first `active` worlds of a pool, their hinges driven at the speeds `motors` (pool, 2).
+def step(worlds, solver, motors, active):
+    """One step of 1/60 s of the first `active` worlds of a pool, their hinges driven at the speeds `motors` (pool, 2)."""
+    _order_by_work(worlds, solver, active)
+    _solve_velocities(worlds, solver, motors, active)
+    for index in range(active):
+        _end(world_at(worlds, index), solver.spare, solver.spare_plans)
 
-    Worlds with as many contacts go through the solver together: a lane with fewer would wait for the others.
+
+@compiled
+def _order_by_work(worlds, solver, active):
+    """Find the contacts, and order the worlds, those with the most work first.
+
+    In a block a lane with fewer contacts waits for the others, so worlds with as many are put next to each other. Those that took
+    all iterations in the step before go first among them, since they are likely to do so again.
     """
-    lane, spare, plan, order, work = lanes
     most = 0
     for index in range(active):
-        _find_contacts(world_at(worlds, index))
-        work[index] = 2 * worlds.counts[index, ALL_CONTACTS] + _at_limit(worlds, index)
-        most = max(most, work[index])
+        world = world_at(worlds, index)
+        _find_contacts(world)
+        solver.work[index] = 4 * world.counts[ALL_CONTACTS] + 2 * _at_limit(world) + world.counts[ALL_ITERATIONS]
+        most = max(most, solver.work[index])
     placed = 0
-    for amount in range(most + 1):
+    for amount in range(most, -1, -1):
         for index in range(active):
-            if work[index] == amount:
-                order[placed] = index
+            if solver.work[index] == amount:
+                solver.order[placed] = index
                 placed += 1
-    for first in range(0, active, LANES):
-        _solve(worlds, order[first : min(first + LANES, active)], lane, spare, plan, motors)
 
 
 @compiled
-def _at_limit(worlds, index):
-    return worlds.counts[index, LIMIT_STATE] != FREE or worlds.counts[index, LIMIT_STATE_1] != FREE
+def _at_limit(world):
+    return world.counts[LIMIT_STATE] != FREE or world.counts[LIMIT_STATE_1] != FREE
 
 
 @compiled
-def _solve(worlds, group, lane, spare, plan, motors):
-    """Velocities and positions of a group of worlds, one a lane."""
-    plan[:] = 0
-    for l, index in enumerate(group):
-        _load(world_at(worlds, index), lane, l, motors[index, 0], motors[index, 1])
-        plan[AT_LIMIT] |= _at_limit(worlds, index)
-        for slot in range(worlds.counts[index, ALL_CONTACTS]):
-            plan[slot] = max(plan[slot], points_to_solve(lane, l, slot))
-    for l, index in enumerate(group):
-        for slot in range(worlds.counts[index, ALL_CONTACTS], PAIR_COUNT):
-            if plan[slot]:
-                clear_contact(lane, l, slot)
-    iterate(lane, plan)
-    for l, index in enumerate(group):
-        _end(world_at(worlds, index), lane, l, spare, plan)
+def _solve_velocities(worlds, solver, motors, active):
+    """The velocity iterations of all worlds: as soon as one is done, the next takes its lane."""
+    waiting = 0
+    for block in range(BLOCKS):
+        for l in range(LANES):
+            waiting = _load_next(worlds, solver, block, l, motors, waiting, active)
+    solved = 0
+    while solved < active:
+        make_plans(solver.needs, solver.plans)
+        done = False
+        while not done:
+            iterate(solver.lanes, solver.plans, ROUND - PERIOD)
+            remember(solver.bits, solver.seen, solver.plans)
+            iterate(solver.lanes, solver.plans, PERIOD)
+            compare(solver.bits, solver.seen, solver.plans, solver.changed)
+            done = _any_done(solver)
+        for block in range(BLOCKS):
+            for l in range(LANES):
+                if solver.needs[block, l] and (solver.changed[block, l] == 0 or solver.left[block, l] == 0):
+                    _store(world_at(worlds, solver.world[block, l]), solver, block, l)
+                    solved += 1
+                    waiting = _load_next(worlds, solver, block, l, motors, waiting, active)
+
+
+@compiled
+def _load_next(worlds, solver, block, l, motors, waiting, active):
+    """Puts the next world that waits into a lane, or none if none does; tells which one waits then."""
+    if waiting == active:
+        solver.needs[block, l] = 0
+        return waiting
+    index = solver.order[waiting]
+    _load(world_at(worlds, index), solver, block, l, motors[index, 0], motors[index, 1])
+    solver.world[block, l] = index
+    solver.left[block, l] = VELOCITY_ITERATIONS
+    return waiting + 1
+
+
+@compiled
+def _any_done(solver):
+    """Whether the iterations of any lane are over, be it of an empty one."""
+    done = False
+    for block in range(BLOCKS):
+        for l in range(LANES):
+            solver.left[block, l] -= np.int32(ROUND)
+            done |= (solver.changed[block, l] == 0) | (solver.left[block, l] == 0)
+    return done
 
 
 @compiled
@@ -120,8 +204,9 @@ def _find_contacts(world):
 
 
 @compiled
-def _load(world, lane, l, motor_0, motor_1):
+def _load(world, solver, block, l, motor_0, motor_1):
     """Sets up the velocity iterations of one world."""
+    lane = solver.lanes[block]
     for body in range(FIRST_MOVING, BODIES):
         start_sweep(world, body)
     world.body[BALL, VX] *= _BALL_SLOWS
@@ -134,17 +219,28 @@ def _load(world, lane, l, motor_0, motor_1):
         load_contact(world, world.tally[slot, ORDER], lane, l, slot, ratio)
     for slot in range(contacts):
         warm_start_contact(lane, l, slot)
+    for slot in range(contacts, solver.filled[block, l]):
+        clear_contact(lane, l, slot)
+    solver.filled[block, l] = contacts
+    solver.needs[block, l] = needs_of(lane, l, contacts, _at_limit(world))
     load_hinges(world, lane, l, ratio, motor_0, motor_1)
 
 
 @compiled
-def _end(world, lane, l, spare, plan):
-    """Moves the bodies by the velocities found, corrects positions and looks for impacts missed."""
+def _store(world, solver, block, l):
+    """Takes the velocities found, and the impulses."""
+    lane = solver.lanes[block]
+    world.counts[ALL_ITERATIONS] = solver.changed[block, l] != 0
     store_velocities(world, lane, l)
     store_hinges(world, lane, l)
-    arm_contacts, contacts = world.counts[ARM_CONTACTS], world.counts[ALL_CONTACTS]
-    for slot in range(contacts):
+    for slot in range(world.counts[ALL_CONTACTS]):
         store_contact(world, world.tally[slot, ORDER], lane, l, slot)
+
+
+@compiled
+def _end(world, spare, spare_plans):
+    """Moves the bodies by their velocities, corrects positions and looks for impacts missed."""
+    arm_contacts, contacts = world.counts[ARM_CONTACTS], world.counts[ALL_CONTACTS]
     for body in range(FIRST_MOVING, BODIES):
         advance(world, body, DT)
     solve_positions(world, True, 0, arm_contacts)
@@ -152,5 +248,5 @@ def _end(world, lane, l, spare, plan):
     for body in range(FIRST_MOVING, BODIES):
         move_fat_box(world, body)
     find_new_contacts(world)
-    solve_impacts(world, spare, plan)
+    solve_impacts(world, spare, spare_plans)
     world.counts[FIRST] = 0

@@ -5,11 +5,16 @@ the processor idle, so the numbers of `LANES` worlds lie next to each other, and
 lanes into vector instructions. Each lane does what it would do alone, operation by operation, so the result does not depend on
 the company it is in. Choices between cases are written as conditional values, not as branches, to keep the loops vectors.
 
-`lane` is one flat float32 array: number `row` of lane `l` is `lane[row + l]`, with the rows named below.
+`lane` is one flat float32 array: number `row` of lane `l` is `lane[row + l]`, with the rows named below. There are several blocks of
+lanes, a row of `lanes` each, that are iterated by turns: while one waits for a result, the processor works on the next.
+
+The iterations of a world end before the hundredth if the rest of them cannot change anything: once its velocities and impulses are,
+bit for bit, what they were two iterations before, they go on to alternate between the same two states, or stay as they are.
 """
 
 from __future__ import annotations
 
+import numpy as np
 from numba import njit
 
 from .contacts import manifold_at
@@ -50,7 +55,6 @@ from .scene import (
     RADIUS,
     SIN,
     SPIN,
-    VELOCITY_ITERATIONS,
     VELOCITY_THRESHOLD,
     VX,
     VY,
@@ -65,6 +69,7 @@ from .scene import (
 inlined = njit(inline="always", nogil=True, error_model="numpy", no_cpython_wrapper=True, _nrt=False)
 
 LANES = 16
+BLOCKS = 2
 
 # First the contacts, one slot after the other. A slot starts with the velocities of the three moving bodies: the first slot's are
 # the ones that hinges work on, the other slots have copies, so that a slot's loop stays within the slot's rows, which the compiler
@@ -90,9 +95,17 @@ _A_X, _A_Y, _A_Z, _A_M, _B_X, _B_Y, _B_Z, _B_M = (LANES * row for row in _HINGES
 _MOTOR_0, _MOTOR_1, _LIMIT_0, _LIMIT_1 = (LANES * row for row in _HINGES[28:])
 LANE_SIZE = LANES * _HINGES.stop
 
-# What the lanes need: the most points of any lane in each slot, 0 after the last slot, and whether any hinge is at a limit.
-AT_LIMIT = PAIR_COUNT + 1
-PLAN_SIZE = PAIR_COUNT + 2
+# The plan of a block, a row for each, says what its lanes need: the most points of any lane in each slot, 0 after the last slot,
+# whether any hinge is at a limit, and whether any lane holds a world.
+AT_LIMIT, IN_USE = PAIR_COUNT + 1, PAIR_COUNT + 2
+PLAN_SIZE = PAIR_COUNT + 3
+
+_NEEDS_LANE, _NEEDS_LIMITS = 1 << 2 * PAIR_COUNT, 2 << 2 * PAIR_COUNT
+
+ROUND = 10
+"""Iterations from one look at which worlds are done to the next; `VELOCITY_ITERATIONS` is a multiple of it."""
+PERIOD = 2
+"""Iterations after which a state must be back for its world to be done; `ROUND` is a multiple of it."""
 
 _M0, _I0 = INV_MASS[LINK_0], INV_INERTIA[LINK_0]
 _M1, _I1 = INV_MASS[LINK_1], INV_INERTIA[LINK_1]
@@ -213,6 +226,31 @@ def points_to_solve(lane, l, slot):
 
 
 @compiled
+def needs_of(lane, l, contacts, at_limit):
+    """What a lane needs, in bits, of which those of several lanes can be joined: two for each slot, and those named below."""
+    needs = _NEEDS_LANE
+    if at_limit:
+        needs |= _NEEDS_LIMITS
+    for slot in range(contacts):
+        needs |= points_to_solve(lane, l, slot) << (2 * slot)
+    return np.int32(needs)
+
+
+@compiled
+def make_plans(needs, plans):
+    """The plan of each block, from the needs of its lanes."""
+    for block in range(BLOCKS):
+        joined = np.int32(0)
+        for l in range(LANES):
+            joined |= needs[block, l]
+        plans[block, IN_USE] = joined & _NEEDS_LANE
+        plans[block, AT_LIMIT] = joined & _NEEDS_LIMITS
+        for slot in range(PAIR_COUNT):
+            points = joined >> (2 * slot) & 3
+            plans[block, slot] = 2 if points & 2 else points
+
+
+@compiled
 def store_contact(world, pair, lane, l, slot):
     """Keeps the impulses for the next step's warm start."""
     at = _SLOT * slot + l
@@ -320,41 +358,109 @@ def _inverse_determinant(k11, k12, k22, k13, k23, k33):
 
 
 @compiled
-def iterate(lane, plan):
+def iterate(lanes, plans, iterations):
     """Box2D's velocity iterations on all lanes: hinge 1, hinge 0, then the contacts slot by slot."""
-    for _ in range(VELOCITY_ITERATIONS):
-        if plan[AT_LIMIT]:
-            for l in range(LANES):
-                _solve_hinge_1(lane, l, True)
-            for l in range(LANES):
-                _solve_hinge_0(lane, l, True)
-        else:
-            for l in range(LANES):
-                _solve_hinge_1(lane, l, False)
-                _solve_hinge_0(lane, l, False)
-        solve_contacts(lane, plan)
+    for _ in range(iterations):
+        for block in range(BLOCKS):
+            if plans[block, IN_USE]:
+                _solve_hinges(lanes[block], plans[block, AT_LIMIT])
+        solve_contacts(lanes, plans)
+
+
+@inlined
+def _solve_hinges(lane, at_limit):
+    if at_limit:
+        for l in range(LANES):
+            _solve_hinge_1(lane, l, True)
+        for l in range(LANES):
+            _solve_hinge_0(lane, l, True)
+    else:
+        for l in range(LANES):
+            _solve_hinge_1(lane, l, False)
+            _solve_hinge_0(lane, l, False)
 
 
 @compiled
-def solve_contacts(lane, plan):
-    """One pass over the slots that the plan names."""
-    first = 0
+def solve_contacts(lanes, plans):
+    """One pass over the slots that the plans name."""
     for slot in range(PAIR_COUNT):
-        if plan[slot] == 0:
+        last = True
+        for block in range(BLOCKS):
+            if plans[block, slot]:
+                last = False
+                _solve_slot(lanes[block], _SLOT * slot, plans[block, slot])
+        if last:
             return
-        if slot > 0:
-            for i in range(_VELOCITIES):
-                lane[first + i] = lane[i]
-        if plan[slot] == 2:
+
+
+@inlined
+def _solve_slot(lane, first, points):
+    """One contact of each lane of a block."""
+    if first > 0:
+        for i in range(_VELOCITIES):
+            lane[first + i] = lane[i]
+    if points == 2:
+        for l in range(LANES):
+            _solve_contact(lane, first + l, True)
+    else:
+        for l in range(LANES):
+            _solve_contact(lane, first + l, False)
+    if first > 0:
+        for i in range(_VELOCITIES):
+            lane[i] = lane[first + i]
+
+
+# --- Which worlds are done ---------------------------------------------------------------------------------------------------
+
+
+# From the first impulse of a contact's first point to the last of its second; what lies between does not change.
+_IMPULSE_ROWS = (_POINT + _T_IMPULSE - _N_IMPULSE) // LANES + 1
+
+
+@compiled
+def remember(bits, seen, plans):
+    """Keep all that the iterations change, as bits: velocities, and impulses of hinges and contacts."""
+    for block in range(BLOCKS):
+        if plans[block, IN_USE]:
+            _remember_rows(bits[block], seen[block], 0, 9)
+            _remember_rows(bits[block], seen[block], _A_X, 8)
+            for slot in range(PAIR_COUNT):
+                if plans[block, slot] == 0:
+                    break
+                _remember_rows(bits[block], seen[block], _SLOT * slot + _N_IMPULSE, _IMPULSE_ROWS)
+
+
+@inlined
+def _remember_rows(bits, seen, first, rows):
+    for i in range(LANES * rows):
+        seen[first + i] = bits[first + i]
+
+
+@compiled
+def compare(bits, seen, plans, changed):
+    """Find out which lanes have changed since `remember`: those whose `changed` is not 0."""
+    for block in range(BLOCKS):
+        if plans[block, IN_USE]:
             for l in range(LANES):
-                _solve_contact(lane, first + l, True)
-        else:
-            for l in range(LANES):
-                _solve_contact(lane, first + l, False)
-        if slot > 0:
-            for i in range(_VELOCITIES):
-                lane[i] = lane[first + i]
-        first += _SLOT
+                changed[block, l] = 0
+            _compare_rows(bits[block], seen[block], changed[block], 0, 9)
+            _compare_rows(bits[block], seen[block], changed[block], _A_X, 8)
+            for slot in range(PAIR_COUNT):
+                if plans[block, slot] == 0:
+                    break
+                _compare_rows(bits[block], seen[block], changed[block], _SLOT * slot + _N_IMPULSE, _IMPULSE_ROWS)
+
+
+@inlined
+def _compare_rows(bits, seen, changed, first, rows):
+    for l in range(LANES):
+        difference = changed[l]
+        for row in range(rows):
+            difference |= bits[first + LANES * row + l] ^ seen[first + LANES * row + l]
+        changed[l] = difference
+
+
+# --- One constraint of one lane ----------------------------------------------------------------------------------------------
 
 
 @inlined
