@@ -52,6 +52,7 @@ def test_whole_trajectories(name, options, within, every):
 
 @SAME_BITS
 def test_curling_ends_are_box2ds_bit_for_bit():
+    """Where the ball ends, although subnormal speeds are zero in ours and are not in Box2D."""
     data = recorded("curling")
     task = stax.make_task("curling")
     rollouts = task.evaluate(data["genome"])
@@ -76,7 +77,9 @@ def test_curling_steps_as_box2d_does():
                 target = rng.uniform(-1.3, 1.3, size=2)
             ours.step(target)
             theirs.step(target)
-            np.testing.assert_array_equal(ours.state, theirs.state, err_msg=f"step {step}")
+            # Ours has no subnormal numbers: a speed of less than 1.2e-38 is 0.
+            expected = np.where(np.abs(theirs.state) < np.finfo(np.float32).tiny, 0, theirs.state)
+            np.testing.assert_array_equal(ours.state, expected, err_msg=f"step {step}")
 
 
 def test_maze_steps_as_recorded_bit_for_bit():

@@ -19,9 +19,11 @@ from stax.tasks.curling_physics.scene import (
     TABLE_CENTER,
     X,
     Y,
+    compiled,
     new_worlds,
 )
 from stax.tasks.curling_physics.stepping import new_solver, step
+from stax.tasks.curling_physics.subnormals import FLUSH, float_control, set_float_control
 from stax.tasks.drawing import BLUE, GREEN, RED, WALL, Color, Shapes, View, discs, quads
 from stax.tasks.task import States
 
@@ -56,46 +58,55 @@ def _clipped(speed):
     return np.float32(min(max(speed, -1.0), 1.0)) if speed == speed else np.float32(0.0)
 
 
+@compiled
+def _run(genomes, actions, worlds, solver, motors, first, last, samples, snapshots, trace, final, values, scratch):
+    """The kernel's work. It allocates nothing and raises nothing, so that the kernel always gets to its last line."""
+    pool = worlds.body.shape[0]
+    for start in range(0, genomes.shape[0], pool):
+        active = min(pool, genomes.shape[0] - start)
+        for lane in range(active):
+            if first == 0:
+                reset(worlds, lane)
+            if trace.size:
+                _read(worlds, lane, trace[start + lane, 0])
+        sample = 0
+        for t in range(first, last):
+            for lane in range(active):
+                if actions.size:
+                    values[0], values[1] = actions[t - first, 0], actions[t - first, 1]
+                else:
+                    _read(worlds, lane, values)
+                    forward(genomes[start + lane], POLICY_SIZES, values, scratch)
+                motors[lane, 0] = _clipped(values[0])
+                motors[lane, 1] = _clipped(values[1])
+            step(worlds, solver, motors, active)
+            for lane in range(active):
+                if trace.size:
+                    _read(worlds, lane, trace[start + lane, t - first + 1])
+            if sample < samples.size and samples[sample] == t:
+                for lane in range(active):
+                    _read(worlds, lane, values)
+                    for i in range(SNAPSHOT_SIZE):
+                        snapshots[start + lane, sample, i] = values[i]
+                sample += 1
+        for lane in range(active):
+            _read(worlds, lane, final[start + lane])
+
+
 def _make_simulate(stamp):
     # One kernel for rollouts, replays and single steps, because this is the simulator that takes longest to compile.
     @kernel
     def simulate(genomes, actions, worlds, solver, motors, first, last, samples, snapshots, trace, final):
         """Does the steps `first` to `last` of every genome, driven by its policy or, if there are any, by `actions`.
 
-        Starts afresh if `first` is 0, else goes on with the worlds as they are.
+        Starts afresh if `first` is 0, else goes on with the worlds as they are. Subnormal numbers count as zero meanwhile.
         """
         _ = stamp
-        pool = worlds.body.shape[0]
         values, scratch = np.empty(STATE_SIZE), np.empty(STATE_SIZE)
-        for start in range(0, genomes.shape[0], pool):
-            active = min(pool, genomes.shape[0] - start)
-            for lane in range(active):
-                if first == 0:
-                    reset(worlds, lane)
-                if trace.size:
-                    _read(worlds, lane, trace[start + lane, 0])
-            sample = 0
-            for t in range(first, last):
-                for lane in range(active):
-                    if actions.size:
-                        values[0], values[1] = actions[t - first, 0], actions[t - first, 1]
-                    else:
-                        _read(worlds, lane, values)
-                        forward(genomes[start + lane], POLICY_SIZES, values, scratch)
-                    motors[lane, 0] = _clipped(values[0])
-                    motors[lane, 1] = _clipped(values[1])
-                step(worlds, solver, motors, active)
-                for lane in range(active):
-                    if trace.size:
-                        _read(worlds, lane, trace[start + lane, t - first + 1])
-                if sample < samples.size and samples[sample] == t:
-                    for lane in range(active):
-                        _read(worlds, lane, values)
-                        for i in range(SNAPSHOT_SIZE):
-                            snapshots[start + lane, sample, i] = values[i]
-                    sample += 1
-            for lane in range(active):
-                _read(worlds, lane, final[start + lane])
+        control = float_control()
+        set_float_control(control | FLUSH)
+        _run(genomes, actions, worlds, solver, motors, first, last, samples, snapshots, trace, final, values, scratch)
+        set_float_control(control)
 
     return simulate
 
