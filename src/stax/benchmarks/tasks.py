@@ -27,10 +27,12 @@ from stax.policies import act
 from stax.tasks import BUILT_IN, make_task
 from stax.tasks.compiled import CompiledTask
 from stax.tasks.gymnasium_registration import ENVIRONMENTS
+from stax.tasks.task import Task
 
 _ROLLOUTS = {"curling": 512, "hard-maze": 1500, "redundant-arm": 12_000}
 _STEPPED = {"curling": 40, "hard-maze": 30, "redundant-arm": 600}
 _PICTURES = 30_000
+_SEARCH_EVALUATIONS = 3_000
 
 
 def run_benchmarks(*, as_json: bool, quick: bool) -> int:
@@ -38,7 +40,7 @@ def run_benchmarks(*, as_json: bool, quick: bool) -> int:
     share = 0.1 if quick else 1.0
     results: dict[str, Any] = {"machine": _machine(), "tasks": {}}
     for name in BUILT_IN:
-        _say(f"rollouts and pictures of {name}")
+        _say(f"rollouts and pictures of {name}, with random policies and with those of a short search")
         results["tasks"][name] = _measure_task(name, share)
     if not quick:
         _say("a fresh process with and without compiled code in the cache; this compiles all simulators anew, about a minute")
@@ -102,6 +104,18 @@ def _rates_by_threads(task: CompiledTask, work: Callable[[], object], amount: in
     return best
 
 
+def search_genomes(task: Task, count: int, evaluations: int = _SEARCH_EVALUATIONS) -> NDArray[np.float64]:
+    """The last genomes that a novelty search with seed 0 evaluates: policies that do more than random ones."""
+    from stax.search import make_search
+
+    search = make_search("ns", task, budget=max(evaluations, count), seed=0)
+    asked = []
+    while not search.done:
+        asked.append(np.array(search.ask()))
+        search.tell(task.evaluate(asked[-1]))
+    return np.concatenate(asked)[-count:]
+
+
 def _measure_task(name: str, share: float) -> dict[str, float]:
     task = make_task(name)
     assert isinstance(task, CompiledTask)
@@ -114,6 +128,10 @@ def _measure_task(name: str, share: float) -> dict[str, float]:
         result[f"rollouts_per_second_{threads}_threads"] = rate
     if available_threads() > 1:
         result["second_thread_is_worth"] = result["rollouts_per_second_2_threads"] / result["rollouts_per_second_1_threads"]
+    # A search keeps policies that reach walls, corners and limits, where a step is more work than elsewhere.
+    found = np.resize(search_genomes(task, min(count, 1000), int(_SEARCH_EVALUATIONS * share)), genomes.shape)
+    for threads, rate in _rates_by_threads(task, lambda: task.evaluate(found), count).items():
+        result[f"rollouts_per_second_of_a_search_{threads}_threads"] = rate
 
     few = genomes[: max(2, int(_STEPPED[name] * share))]
     single = result["rollouts_per_second_1_threads"]
@@ -186,11 +204,11 @@ def _print_table(results: dict[str, Any]) -> None:
     keys = list(dict.fromkeys(key for task in results["tasks"].values() for key in task))
     machine = results["machine"]
     print(f"{machine['threads']} threads, {machine['processor']}, {machine['system']}, Python {machine['python']}")
-    print(f"{'':<40}" + "".join(f"{name:>16}" for name in names))
+    print(f"{'':<48}" + "".join(f"{name:>16}" for name in names))
     for key in keys:
         cells = [results["tasks"][name].get(key) for name in names]
         texts = ["" if cell is None else (f"{cell:,.0f}" if cell >= 100 else f"{cell:.2f}") for cell in cells]
-        print(f"{key.replace('_', ' '):<40}" + "".join(f"{text:>16}" for text in texts))
+        print(f"{key.replace('_', ' '):<48}" + "".join(f"{text:>16}" for text in texts))
     for part in ("gymnasium", "search", "autoencoder", "memory"):
         for key, value in results.get(part, {}).items():
             print(f"{part + ': ' + key.replace('_', ' '):<76}{value:>16,.2f}")
