@@ -53,7 +53,7 @@ TASKS = ("redundant-arm", "hard-maze", "curling", "thrower:Thrower", "gym:CartPo
 PICTURES = ("redundant-arm", "hard-maze", "curling")
 EMITTERS = ("elitist", "cma-es", "sep-cma-es", "novelty", "elitist,cma-es,novelty")
 SCHEDULERS = ("alternating", "fixed-ratio", "adaptive")
-SECONDS_TO_VANISH = 5.0
+SECONDS_TO_VANISH = 10.0
 """Seconds that worker processes may outlive their parent."""
 MEMORY_BESIDES = 500 * 2**20
 """Bytes that a command may take for a hostile folder beyond what it takes for an honest one."""
