@@ -354,3 +354,15 @@ def test_a_run_needs_no_home_folder(copy, tmp_path):
     done = as_ordinary_user("run", *ARGUMENTS, "--out", out, "--quiet", cwd=copy, **home)
     assert (done.returncode, done.stdout) == (0, f"{out}\n"), done.stderr
     assert (out / "archives.png").exists()
+
+
+def test_messages_are_printable_and_of_bounded_length(monkeypatch, capsys):
+    def show(*_, **__):
+        raise stax.InvalidInputError("The name \x1b[31mred\x07 is " + "very " * 20_000 + "long.")
+
+    monkeypatch.setattr("stax.cli.show.show_command", show)
+    assert main(["show", "folder"]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("stax: The name ?[31mred? is very very")
+    assert len(said) < 5_000
+    assert all(letter.isprintable() for letter in said.removesuffix("\n"))

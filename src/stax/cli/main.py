@@ -13,9 +13,12 @@ from pathlib import Path
 from stax.cli.arguments import build_parser
 from stax.cli.exit_codes import DONE, FAILED, INTERRUPTED, WRONG_USAGE
 from stax.cli.interruption import exit_on_signals, raise_on_signals, was_interrupted
-from stax.errors import InvalidInputError
+from stax.errors import InvalidInputError, printable
 from stax.streams import OutputError, print_path, protect_streams, silence_output
 from stax.working_folder import code_allowed, ignore_matplotlib_settings
+
+_LONGEST_MESSAGE = 4000
+"""Characters of an error message that are printed."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -51,7 +54,8 @@ def _explain(error: Exception) -> int:
         raise error
     if isinstance(error, PermissionError) and error.filename is not None:
         error = InvalidInputError(f"{os.fsdecode(error.filename)!r} cannot be used: {error.strerror}.")
-    print(f"stax: {error}", file=sys.stderr)
+    # A message may quote a stranger's file, or what a task says.
+    print(f"stax: {printable(error, _LONGEST_MESSAGE)}", file=sys.stderr)
     return WRONG_USAGE if isinstance(error, InvalidInputError) else FAILED
 
 
