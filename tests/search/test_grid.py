@@ -56,8 +56,8 @@ def test_coverage_counts_cells_once():
     assert coverage.share == 1
 
 
-def elites_of(grid: Grid) -> Elites:
-    return Elites(policies([], ground_truth=np.empty((0, 2))), grid)
+def elites_of(grid: Grid, *, equals_replace: bool = False) -> Elites:
+    return Elites(policies([], ground_truth=np.empty((0, 2))), grid, equals_replace=equals_replace)
 
 
 def batch(ids, cells, rewards):
@@ -89,15 +89,24 @@ def test_who_becomes_an_elite():
     assert kept(elites)[5] == (6, 6, 6)
 
 
+def test_an_equal_newcomer_may_replace_the_elite():
+    elites = elites_of(Grid(((0, 1), (0, 1)), 4), equals_replace=True)
+    elites.append(batch([0, 1, 2], [5, 5, 9], [1, 3, 0]))
+    elites.append(batch([3, 4], [5, 9], [3, 0]))
+    assert kept(elites) == {5: (3, 3, 3), 9: (4, 0, 4)}
+    elites.append(batch([5, 6, 7], [9, 9, 5], [0, 0, 2]))
+    assert kept(elites) == {5: (3, 3, 3), 9: (6, 0, 6)}, "of two equals in one batch the last stays"
+
+
 @settings(max_examples=80, deadline=None)
-@given(st.lists(st.lists(st.tuples(st.integers(0, 15), st.integers(0, 4)), max_size=12), max_size=8))
-def test_elites_are_like_a_dictionary(batches):
-    elites, model, number = elites_of(Grid(((0, 1), (0, 1)), 4)), {}, 0
+@given(st.lists(st.lists(st.tuples(st.integers(0, 15), st.integers(0, 4)), max_size=12), max_size=8), st.booleans())
+def test_elites_are_like_a_dictionary(batches, equals_replace):
+    elites, model, number = elites_of(Grid(((0, 1), (0, 1)), 4), equals_replace=equals_replace), {}, 0
     for rows in batches:
         ids = list(range(number, number + len(rows)))
         number += len(rows)
         elites.append(batch(ids, [cell for cell, _ in rows], [float(reward) for _, reward in rows]))
         for own, (cell, reward) in zip(ids, rows, strict=True):
-            if cell not in model or reward > model[cell][1]:
+            if cell not in model or reward > model[cell][1] or (equals_replace and reward == model[cell][1]):
                 model[cell] = (own, float(reward), float(own))
         assert kept(elites) == model

@@ -227,7 +227,7 @@ def test_elites_are_the_best_of_their_cells(run):
     best: dict[tuple, int] = {}
     cells = np.clip(np.floor((run.ledger["ground_truth"] + 1) / 2 * 50), 0, 49).astype(int)
     for number, cell in enumerate(map(tuple, cells.tolist())):
-        if cell not in best or run.ledger["reward"][number] > run.ledger["reward"][best[cell]]:
+        if cell not in best or run.ledger["reward"][number] >= run.ledger["reward"][best[cell]]:
             best[cell] = number
     assert sorted(run.search.novelty_archive.policies.id.tolist()) == sorted(best.values())
     assert len(best) == round(run.search.coverage * 2500)
@@ -583,18 +583,19 @@ def test_novelty_candidates_were_more_novel_than_all_before_them(long_run):
     assert checked > 10
 
 
-def test_the_emitter_that_runs_is_one_that_no_other_beats():
-    search = quick_search("serene", budget=2500, chunk_size=90)
+@pytest.mark.parametrize("emitter_novelty", ["all", "reward-archive"])
+def test_the_emitter_that_runs_is_one_that_no_other_beats(emitter_novelty):
+    search = quick_search("serene", budget=2500, chunk_size=90, emitter_novelty=emitter_novelty)
     chosen, several = None, 0
+
+    def novelty(policy) -> float:
+        sets = [search.reward_archive.policies]
+        if emitter_novelty == "all":
+            sets += [search.population, search.offspring, search.novelty_archive.policies]
+        return float(novelty_by_definition(policy, sets, search.parameters.novelty_neighbors)[0])
+
     while not search.done:
-        before = [
-            (
-                emitter.id,
-                emitter.improvement,
-                float(search.references.novelty(emitter.ancestor.id, emitter.ancestor.descriptor)[0]),
-            )
-            for emitter in search.emitters
-        ]
+        before = [(emitter.id, emitter.improvement, round(novelty(emitter.ancestor), 12)) for emitter in search.emitters]
         phase, first = search.phase, search.evaluations
         search.tell(search.task.evaluate(search.ask()))
         if phase != "emitters":
@@ -608,6 +609,39 @@ def test_the_emitter_that_runs_is_one_that_no_other_beats():
             several += len(before) > 1
         chosen = number
     assert several >= 3
+
+
+@pytest.mark.parametrize("share", [0.0, 1 / 3, 2 / 3, 1.0])
+def test_the_bootstrap_step_has_its_share_of_a_chunk(share):
+    search = quick_search("serene", budget=3000, chunk_size=90, bootstrap_share=share)
+    spent, begun = Counter(), set()
+    while not search.done:
+        phase, first, chunk = search.phase, search.evaluations, search.chunks
+        search.tell(search.task.evaluate(search.ask()))
+        emitter = int(search.ledger.columns()["emitter"][first])
+        if phase == "bootstrap" and emitter not in begun:
+            begun.add(emitter)
+            assert spent[chunk, phase] < share * 90
+        if phase == "emitters":
+            assert spent[chunk, phase] < (1 - share) * 90
+        spent[chunk, phase] += search.evaluations - first
+    phases = {phase for _, phase in spent} - {"initial population", "exploration"}
+    # Without a bootstrap step there are no emitters to run.
+    assert phases == {0.0: set(), 1.0: {"bootstrap"}}.get(share, {"bootstrap", "emitters"})
+
+
+def test_a_frozen_population_stays_the_first_one_and_needs_no_surprise():
+    search = quick_search("stax-nt", budget=400, preset="published-code", chunk_size=40)
+    search.tell(search.task.evaluate(search.ask()))
+    first = search.population.id.tolist()
+    while not search.done:
+        search.tell(search.task.evaluate(search.ask()))
+    assert search.population.id.tolist() == first == list(range(12))
+    assert len(search.novelty_archive) > 0
+    parents = search.ledger.columns()["parent"][search.ledger.columns()["origin"] == 1]
+    assert set(parents.tolist()) == set(first)
+    assert np.isnan(search.population.surprise).all() or not search.population.surprise.any()
+    assert not search.uses_surprise
 
 
 def sigmas_follow(run, expected) -> None:

@@ -228,7 +228,7 @@ def _resolved(run: RecordedRun, parameters: Any) -> Values:
 
 def _changes(run: RecordedRun) -> Values:
     config = run.config
-    own = _resolved(run, make_parameters(config.preset, find_method(config.algo).parameters, {}))
+    own = _resolved(run, make_parameters(config.preset, find_method(config.algo).values(config.preset), {}))
     used = _resolved(run, config.parameters)
     preset = {} if config.preset == "default" else {"preset": config.preset}
     return preset | {name: value for name, value in used.items() if value != own[name]}

@@ -32,12 +32,12 @@ def _facts(method: Method) -> dict[str, Any]:
         "emitters": method.emitters,
         "elites": method.elites,
         "random": method.random,
-        "training": method.training if make_parameters("paper", method.parameters, {}).descriptor == "learned" else "never",
+        "training": method.training if make_parameters("paper", method.values("paper"), {}).descriptor == "learned" else "never",
     }
 
 
 def _all_about(method: Method) -> dict[str, Any]:
-    values = {preset: make_parameters(preset, method.parameters, {}) for preset in PRESETS}
+    values = {preset: make_parameters(preset, method.values(preset), {}) for preset in PRESETS}
     parameters = {
         name: {
             "about": what.about,
@@ -92,7 +92,7 @@ def _page(method: Method, width: int) -> Iterator[str]:
         yield f"selection    by {' and '.join(objectives)} together, with NSGA-II"
     yield f"rewards      {'climbed by emitters' if method.emitters else 'no emitters'}"
     training = {"continued": "trained again and again", "reset": "trained from scratch every time", "never": "never trained"}
-    learned = make_parameters("paper", method.parameters, {}).descriptor == "learned"
+    learned = make_parameters("paper", method.values("paper"), {}).descriptor == "learned"
     yield f"autoencoder  {training[str(facts['training'])] if learned else 'none'}"
     yield ""
     yield from _presets(width)

@@ -205,7 +205,7 @@ def make_config(given: Mapping[str, Any], parameters: Mapping[str, Any]) -> RunC
         device=check_choice("device", given.get("device", "auto"), DEVICES),
         backend=backend,
         address=given.get("address"),
-        parameters=make_parameters(preset, find_method(algo).parameters, search),
+        parameters=make_parameters(preset, find_method(algo).values(preset), search),
         settings=replace(RunSettings(), **settings),
     )
     if config.address is not None and not (is_address(config.address) and config.backend == "ray"):

@@ -64,7 +64,10 @@ def explore(search: Search) -> Asking:
         search.add_to_novelty_archive(offspring.take(_entering(search, offspring)))
 
         # NSGA-II selection over parents and offspring
-        survivors = select(_objectives(search, family), parameters.population_size)
+        if parameters.population_update == "selection":
+            survivors = select(_objectives(search, family), parameters.population_size)
+        else:
+            survivors = np.arange(len(search.population))
         search.population, search.offspring = family.take(survivors), offspring
         search.surround()
 

@@ -52,10 +52,17 @@ class Coverage:
 
 
 class Elites:
-    """One policy per cell of the grid: the first one to come, and whoever then earns more."""
+    """One policy per cell of the grid: the first one to come, until another one with a better reward, or an equal one, replaces it.
 
-    def __init__(self, like: PolicySet, grid: Grid) -> None:
+    Args:
+        like: policies whose columns have the shapes and types of those to come.
+        grid: the grid.
+        equals_replace: whether a newcomer also replaces an elite with the same reward.
+    """
+
+    def __init__(self, like: PolicySet, grid: Grid, *, equals_replace: bool) -> None:
         self._grid = grid
+        self._beats = np.greater_equal if equals_replace else np.greater
         self._kept = GrowingSet(like)
         self._row: dict[int, int] = {}
 
@@ -75,7 +82,7 @@ class Elites:
             best = policies.reward[rival] if rival is not None else -np.inf
             if rival is None and cell in self._row:
                 best = kept.reward[self._row[cell]]
-            if policies.reward[row] > best:
+            if self._beats(policies.reward[row], best):
                 entering[cell] = row
         known = [cell for cell in entering if cell in self._row]
         for name, column in kept.columns().items():

@@ -73,7 +73,7 @@ def fit(
     """The method and all parameters as a search on this task uses them, or one sentence that says why it cannot."""
     method = find_method(algo)
     check_attributes(task)
-    resolved = make_parameters(preset, method.parameters, parameters)
+    resolved = make_parameters(preset, method.values(preset), parameters)
     budget = check_whole("budget", budget, 1, MOST_EVALUATIONS)
     if budget < resolved.population_size:
         raise InvalidInputError(

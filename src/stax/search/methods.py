@@ -29,6 +29,12 @@ class Method:
     """Of the autoencoder: continued, from scratch every time (reset), or never."""
     parameters: dict[str, Any] = field(default_factory=dict)
     """Values of parameters that belong to the method; the user may still change them."""
+    published_code: dict[str, Any] = field(default_factory=dict)
+    """Values of parameters that belong to the method in the authors' published code alone."""
+
+    def values(self, preset: str) -> dict[str, Any]:
+        """Values of parameters that belong to the method with this preset."""
+        return {**self.parameters, **(self.published_code if preset == "published-code" else {})}
 
 
 _LAST_OBSERVATION = {"descriptor_samples": 1}
@@ -46,7 +52,12 @@ METHODS = {
             alternates=True,
             parameters=_LAST_OBSERVATION,
         ),
-        Method("stax-nt", "stax whose autoencoder is never trained", training="never"),
+        Method(
+            "stax-nt",
+            "stax whose autoencoder is never trained",
+            training="never",
+            published_code={"population_update": "frozen"},
+        ),
         Method("stax-reset", "stax whose autoencoder starts from scratch at every training", training="reset"),
         Method(
             "taxons",

@@ -183,6 +183,20 @@ class Parameters:
     archive_selection: str = _parameter(
         "uniform", "which offspring enter the novelty archive", kind="choice", choices=("uniform", "most-novel")
     )
+    elite_replacement: str = _parameter(
+        "better-or-equal",
+        "which newcomers replace the elite of their cell in MAP-Elites: those with at least its reward (better-or-equal), or those with a"
+        " higher one (better)",
+        kind="choice",
+        choices=("better-or-equal", "better"),
+    )
+    population_update: str = _parameter(
+        "selection",
+        "the population after each generation of exploration: the policies that selection chooses (selection), or always the first"
+        " population (frozen)",
+        kind="choice",
+        choices=("selection", "frozen"),
+    )
     chunk_size: int = _parameter(
         100, "evaluations the scheduler gives to a phase at a time", symbol="K_Bud", most=MOST_EVALUATIONS
     )
@@ -192,6 +206,16 @@ class Parameters:
     emitter_population: int = _parameter(6, "policies in an emitter's population", symbol="M_E", least=2, most=MOST_POLICIES)
     bootstrap_generations: int = _parameter(
         6, "generations after which a new emitter is kept or discarded", symbol="lambda", least=2, most=MOST_POLICIES
+    )
+    bootstrap_share: float = _parameter(
+        1 / 3, "share of an exploitation chunk for the bootstrap step; the emitter step has the rest", kind="number", least=0, most=1
+    )
+    emitter_novelty: str = _parameter(
+        "all",
+        "what the novelty of an emitter is measured against when the next emitter to run is chosen: both archives, the population and the"
+        " last offspring (all), or the reward archive alone (reward-archive)",
+        kind="choice",
+        choices=("all", "reward-archive"),
     )
     emitter_sigma: str = _parameter(
         "distance",
@@ -301,13 +325,18 @@ PRESETS: dict[str, dict[str, Any]] = {
         "emitter_sigma": "length",
     },
     "paper": {},
-    "published-code": {"chunk_size": 1000},
+    "published-code": {
+        "mutation_sigma": 0.05,
+        "chunk_size": 1000,
+        "bootstrap_share": 2 / 3,
+        "emitter_novelty": "reward-archive",
+    },
 }
 """What a preset changes of the paper's values."""
 ABOUT_PRESETS = {
     "default": "the paper's parameters with bounded training episodes on centred observations, and emitters that stay near",
     "paper": "the letter of the paper",
-    "published-code": "the letter of the paper with the chunk size of the authors' published code",
+    "published-code": "the paper's parameters with the values and rules of the authors' published code, where these differ",
 }
 
 

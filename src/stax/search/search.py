@@ -107,6 +107,9 @@ class Search:
     candidates: CandidateBuffer
     """Q_Cand_Em"""
     references: References
+    """What novelty is measured against: both archives, the population and the last offspring."""
+    reward_references: References
+    """The reward archive alone."""
     around: PolicySet
     """Population and offspring, each policy once."""
 
@@ -188,7 +191,8 @@ class Search:
 
     @property
     def uses_surprise(self) -> bool:
-        return "surprise" in self.method.objectives
+        """Whether the surprise of policies is measured: selection needs it."""
+        return "surprise" in self.method.objectives and self.parameters.population_update == "selection"
 
     @property
     def trains(self) -> bool:
@@ -233,10 +237,12 @@ class Search:
         neighbors = self.parameters.novelty_neighbors
         self.novelty_archive = GrowingSet(like)
         if self.method.elites and self.grid:
-            self.novelty_archive = Elites(like, self.grid)
+            equals_replace = self.parameters.elite_replacement == "better-or-equal"
+            self.novelty_archive = Elites(like, self.grid, equals_replace=equals_replace)
         self.reward_archive = GrowingSet(like)
         self.candidates = CandidateBuffer(like, neighbors)
         self.references = References(neighbors, self.space.size)
+        self.reward_references = References(neighbors, self.space.size)
         self.population = self.offspring = self.around = like.take(slice(0, 0))
         self._ready = True
 
@@ -270,6 +276,7 @@ class Search:
     def add_to_reward_archive(self, policies: PolicySet) -> None:
         self.reward_archive.append(policies)
         self.references.archive(policies)
+        self.reward_references.archive(policies)
         self.candidates.rewarded(policies)
 
     def next_phase(self) -> str:
@@ -322,6 +329,8 @@ class Search:
         self.references = References(self.parameters.novelty_neighbors, self.space.size)
         self.references.archive(self.novelty_archive.policies)
         self.references.archive(self.reward_archive.policies)
+        self.reward_references = References(self.parameters.novelty_neighbors, self.space.size)
+        self.reward_references.archive(self.reward_archive.policies)
         self.surround()
 
     def held(self) -> list[PolicySet]:

@@ -105,7 +105,7 @@ def settings(config: RunConfig, task: Task) -> list[Setting]:
     }
     known = {**allowed(), **settings_allowed()}
     used = {**asdict(config.parameters), **asdict(config.settings)}
-    usual = asdict(make_parameters(config.preset, method.parameters, {}))
+    usual = asdict(make_parameters(config.preset, method.values(config.preset), {}))
     usual |= {entry.name: entry.default for entry in fields(RunSettings)}
     found = []
     for name, about in known.items():
