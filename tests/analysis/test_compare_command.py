@@ -43,8 +43,11 @@ def test_the_table(runs, output):
     assert lines[0] == "redundant-arm after 500 evaluations, all with chunk_size=50, population_size=20"
     assert lines[1].split() == ["seeds", "median", "(range)", "p", "(Holm)", "A", "verdict", "evaluations", "to", "80", "%"]
     assert [line for line in lines[2:-1] if not line.startswith("  ")] == [
-        "coverage", "best reward, lower left", "best reward, upper right", "best reward, upper left",
-    ]  # fmt: skip
+        *("coverage", "coverage by exploration"),
+        *("best reward, lower left", "best archived reward, lower left"),
+        *("best reward, upper right", "best archived reward, upper right"),
+        *("best reward, upper left", "best archived reward, upper left"),
+    ]
     shares = sorted(100 * summary(runs / f"ns-{seed}")["coverage"] for seed in range(5))
     row = f"  ns           5  {shares[2]:.1f} % ({shares[0]:.1f} to {shares[4]:.1f})"
     assert lines[5].startswith(row)
@@ -98,7 +101,7 @@ def test_files(runs, tmp_path, capsys):
     with table.open(newline="") as file:
         rows = list(csv.DictReader(file))
     assert tuple(rows[0]) == COLUMNS
-    assert len(rows) == 3 * 7
+    assert len(rows) == 3 * 11
     assert {row["method"] for row in rows} == {"stax-nt", "serene", "ns"}
     serene = next(row for row in rows if (row["measure"], row["method"]) == ("coverage", "serene"))
     shares = sorted(summary(runs / f"serene-{seed}")["coverage"] for seed in range(5))
@@ -108,7 +111,7 @@ def test_files(runs, tmp_path, capsys):
     page = (out / "comparison.md").read_text()
     assert page.startswith("# Comparison\n\n## redundant-arm after 500 evaluations, all with")
     assert "### best reward, upper left\n\n| method | seeds |" in page
-    assert page.count("\n| ns |") == 7
+    assert page.count("\n| ns |") == 11
     assert page.rstrip().endswith("![reward over evaluations](reward-over-evaluations.png)")
     # Again into the same folder: the same bytes.
     before = {path.name: path.read_bytes() for path in out.iterdir()}

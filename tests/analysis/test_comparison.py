@@ -158,16 +158,20 @@ def test_every_measure_is_compared_with_the_reference(runs):
     (task,) = compared.tasks
     assert task.against == "ns"
     measures = [(family[0].measure, family[0].area) for family in task.families]
-    assert measures == [("coverage", "")] + [
-        (measure, area) for area in task.runs.areas for measure in ("best reward", "evaluations to 80 %")
+    assert measures == [("coverage", ""), ("coverage by exploration", "")] + [
+        (measure, area)
+        for area in task.runs.areas
+        for measure in ("best reward", "best archived reward", "evaluations to 80 %")
     ]
     summaries = {folder.name: json.loads((folder / "summary.json").read_text()) for folder in runs.iterdir()}
-    coverage, rewards, soon = task.families[0], task.families[1], task.families[2]
+    coverage, rewards, archived, soon = task.families[0], *task.families[2:5]
     assert [finding.label for finding in coverage] == ["stax-nt", "serene", "ns"]
     for finding in coverage:
         assert finding.values == [summaries[f"{finding.label}-{seed}"]["coverage"] for seed in range(len(finding.values))]
     for finding in rewards:
         assert finding.values == [summaries[f"{finding.label}-{seed}"]["max_reward"][0] for seed in range(len(finding.values))]
+    for finding, all_evaluations in zip(archived, rewards, strict=True):
+        assert all(value <= other for value, other in zip(finding.values, all_evaluations.values, strict=True))
     nt, serene, ns = coverage
     assert ns.comparison is None
     assert ns.verdict == ""
@@ -221,7 +225,7 @@ def test_unfinished_runs_are_refused(own_runs):
 
 def test_one_group_alone(runs):
     (task,) = compare_runs(find_runs([runs / "ns-0"])).tasks
-    assert [finding.comparison for family in task.families for finding in family] == [None] * 7
+    assert [finding.comparison for family in task.families for finding in family] == [None] * 10
     assert [group.label for group in task.groups] == ["ns"]
 
 

@@ -135,11 +135,44 @@ def test_curves_of_real_runs_are_what_they_wrote_down(runs, square_run):
         assert [curve.last for curve in measured.max_reward] == run.max_reward
 
 
+def test_archived_rewards_and_exploration_by_hand():
+    """Six evaluations on a grid of 2 x 2; the fourth failed, the last two are an emitter's."""
+    task = FallibleTask()
+    task.ground_truth_bounds = ((0.0, 1.0), (0.0, 1.0))
+    ledger = {
+        "id": np.arange(6),
+        "origin": np.array([0, 1, 1, 1, 2, 3], np.int8),
+        "reward": np.array([0.0, 0.4, 0.2, 0.9, 0.8, 0.5]),
+        "reward_area": np.array([-1, 0, 0, 0, 0, 0], np.int16),
+        "ground_truth": np.array([[0.1, 0.1], [0.1, 0.2], [0.9, 0.1], [0.1, 0.9], [0.1, 0.9], [0.9, 0.9]]),
+        "failed": np.array([False, False, False, True, False, False]),
+    }
+    measured = measure(task, ledger, grid_cells=2, archived_ids=np.array([0, 2, 3, 5]))
+    every = np.arange(7)
+    assert measured.coverage.at(every).tolist() == [0, 0.25, 0.25, 0.5, 0.5, 0.75, 1]
+    assert measured.exploration_coverage.at(every).tolist() == [0, 0.25, 0.25, 0.5, 0.5, 0.5, 0.5]
+    assert measured.max_reward[0].at(every).tolist() == [0, 0, 0.4, 0.4, 0.4, 0.8, 0.8]
+    assert measured.archived_reward[0].at(every).tolist() == [0, 0, 0, 0.2, 0.2, 0.2, 0.5]
+
+
+def test_archived_rewards_of_real_runs_are_those_of_the_archives(runs):
+    for folder in sorted(runs.iterdir()):
+        run = RecordedRun(folder)
+        measured = measure_recorded(run)
+        kept = PolicySet.union([run.novelty_archive, run.reward_archive])
+        for area, curve in enumerate(measured.archived_reward):
+            assert curve.last == max([0.0, *kept.reward[(kept.reward_area == area) & (kept.reward > 0)].tolist()])
+            assert curve.last <= measured.max_reward[area].last
+        assert measured.exploration_coverage.last <= measured.coverage.last
+        if not len(run.emitters):
+            assert measured.exploration_coverage.last == measured.coverage.last
+
+
 def test_a_run_with_failures(tmp_path):
     settings = {"on_failure": "discard", "max_failed_share": 1.0, "population_size": 12, "workers": 1}
     result = stax.run(FallibleTask(), algo="ns", budget=400, out=tmp_path / "run", **settings)
     assert sum(result.failures.values()) > 20
-    measured = measure(result.task, result.ledger, grid_cells=50)
+    measured = measure(result.task, result.ledger, grid_cells=50, archived_ids=result.novelty_archive.id)
     assert measured.coverage.last == result.coverage
     assert [curve.last for curve in measured.max_reward] == result.max_reward
     assert max(result.max_reward) <= 1

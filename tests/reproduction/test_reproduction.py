@@ -184,7 +184,7 @@ def curves_of(values: dict[str, float], seeds: int = 15):
         for seed in range(seeds):
             end = value + 0.001 * ((seed * 7 + number) % seeds)
             course = Curve(np.array([0, 100]), np.array([0.0, end]))
-            measured.append(Measured(1000, course, [course]))
+            measured.append(Measured(1000, course, course, [course], [course]))
         groups["curling", key] = MeasuredGroup(RunGroup(key, VARIANTS[key].algo, 0, True, []), measured)
     return PaperRuns(1000, seeds, "default", False, {}, groups)
 

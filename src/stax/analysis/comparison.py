@@ -7,13 +7,17 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from stax.analysis.grouping import RunGroup, TaskRuns, group_runs
-from stax.analysis.measures import Curve, Measured, measure_recorded
+from stax.analysis.measures import Curve, Measured, has_emitters, measure_recorded
 from stax.analysis.recorded import RecordedRun
 from stax.analysis.statistics import Comparison, Spread, compare_with, median_interval, spread
 from stax.search.parameters import Parameters
 
-COVERAGE, BEST_REWARD, SOON = "coverage", "best reward", "evaluations to 80 %"
-"""What is compared; the last one of the highest reward there is."""
+COVERAGE, EXPLORATION_COVERAGE = "coverage", "coverage by exploration"
+"""Share of the grid's cells reached: by all evaluations, and by those of exploration alone."""
+BEST_REWARD, ARCHIVED_REWARD = "best reward", "best archived reward"
+"""Best reward in an area: of all evaluations, and of the policies that are in the final archives."""
+SOON = "evaluations to 80 %"
+"""Evaluations until 80 % of the highest possible reward in an area."""
 SOON_SHARE = 0.8
 
 Progress = Callable[[int, int], None]
@@ -25,7 +29,7 @@ class Finding:
     """One measure of one group, and how it compares with the same of the reference."""
 
     measure: str
-    """coverage, best reward, or evaluations to 80 %."""
+    """Name of the measure."""
     area: str
     """The reward area; empty for coverage."""
     label: str
@@ -60,8 +64,16 @@ class MeasuredGroup:
         """Empty for a task without a ground-truth descriptor."""
         return [measured.coverage for measured in self.measured if measured.coverage is not None]
 
+    def exploration_coverage(self) -> list[Curve]:
+        """Empty for a task without a ground-truth descriptor."""
+        return [run.exploration_coverage for run in self.measured if run.exploration_coverage is not None]
+
     def max_reward(self, area: int) -> list[Curve]:
         return [measured.max_reward[area] for measured in self.measured]
+
+    def archived_reward(self, area: int) -> list[Curve]:
+        """Best reward among the policies of the final archives."""
+        return [measured.archived_reward[area] for measured in self.measured]
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,12 +156,19 @@ def _grid_cells(task: TaskRuns, notes: list[str]) -> int:
 def _values(task: TaskRuns, groups: Sequence[MeasuredGroup]) -> Iterator[tuple[str, str, dict[str, list[float]]]]:
     """Every measure with its area and the values of every group, by seed, when the evaluations to compare at are done."""
     end = task.evaluations
+
+    def ends(curves: Sequence[Curve]) -> list[float]:
+        return [float(curve.at(end)) for curve in curves]
+
     if groups[0].coverage():
-        yield COVERAGE, "", {group.label: [float(curve.at(end)) for curve in group.coverage()] for group in groups}
+        yield COVERAGE, "", {group.label: ends(group.coverage()) for group in groups}
+    # Without emitters all evaluations are exploration.
+    if groups[0].coverage() and any(has_emitters(run.config) for group in groups for run in group.group.runs):
+        yield EXPLORATION_COVERAGE, "", {group.label: ends(group.exploration_coverage()) for group in groups}
     for number, area in enumerate(task.areas):
-        curves = {group.label: group.max_reward(number) for group in groups}
-        yield BEST_REWARD, area, {label: [float(curve.at(end)) for curve in some] for label, some in curves.items()}
-        yield SOON, area, {label: [_reached(curve, end) for curve in some] for label, some in curves.items()}
+        yield BEST_REWARD, area, {group.label: ends(group.max_reward(number)) for group in groups}
+        yield ARCHIVED_REWARD, area, {group.label: ends(group.archived_reward(number)) for group in groups}
+        yield SOON, area, {group.label: [_reached(curve, end) for curve in group.max_reward(number)] for group in groups}
 
 
 def _reached(curve: Curve, end: int) -> float:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from stax.analysis.comparison import COVERAGE, SOON, ComparedRuns, Finding, TaskComparison
+from stax.analysis.comparison import COVERAGE, EXPLORATION_COVERAGE, SOON, ComparedRuns, Finding, TaskComparison
 from stax.analysis.statistics import CONFIDENCE, SIGNIFICANCE
 from stax.errors import InvalidInputError
 from stax.runs.csv_text import csv_for_people
@@ -142,7 +142,7 @@ def as_json(compared: ComparedRuns) -> dict[str, Any]:
 
 
 def value_words(measure: str, value: float) -> str:
-    if measure == COVERAGE:
+    if measure in (COVERAGE, EXPLORATION_COVERAGE):
         return f"{100 * value:.1f} %"
     if measure == SOON:
         return f"{value:,.0f}" if math.isfinite(value) else "never"
@@ -156,7 +156,7 @@ def spread_words(finding: Finding) -> str:
         never = sum(not math.isfinite(value) for value in finding.values)
         return "never" if never == spread.count else f"never in {never} of {spread.count} runs"
     low, middle, high = (value_words(finding.measure, value) for value in (spread.lowest, spread.median, spread.highest))
-    if finding.measure == COVERAGE:
+    if finding.measure in (COVERAGE, EXPLORATION_COVERAGE):
         low, high = low.removesuffix(" %"), high.removesuffix(" %")
     return middle if low == high == middle.removesuffix(" %") else f"{middle} ({low} to {high})"
 

@@ -21,7 +21,7 @@ from stax.search.emitter import EmitterRecord
 from stax.search.grid import MOST_DIMENSIONS, Grid
 from stax.search.making import make_space
 from stax.search.methods import find_method
-from stax.search.policy_set import ORIGINS, PolicySet
+from stax.search.policy_set import EXPLORATION, INITIAL, ORIGINS, PolicySet
 from stax.tasks.task import RewardArea, Task
 
 if TYPE_CHECKING:
@@ -32,8 +32,8 @@ SHARES = (0.5, 0.8, 0.95)
 """Of the highest reward: when a run reaches them is measured."""
 HIGHEST_REWARD = 1.0
 """What the paper's tasks pay at the centre of a reward area."""
-MEASURED_COLUMNS = ("reward", "reward_area", "ground_truth", "failed")
-"""Of the ledger, for `measure`."""
+MEASURED_COLUMNS = ("id", "origin", "reward", "reward_area", "ground_truth", "failed")
+"""Columns of the ledger that `measure` needs."""
 _OTHER_SEED = 10**9
 """What the seed of a random autoencoder is ahead of the run's."""
 _RECONSTRUCTED_AT_ONCE = 128
@@ -84,19 +84,34 @@ class Measured:
 
     evaluations: int
     coverage: Curve | None
-    """None for a task without a ground-truth descriptor."""
+    """Coverage by all evaluations; None for a task without a ground-truth descriptor."""
+    exploration_coverage: Curve | None
+    """Coverage by the evaluations of exploration alone, the initial population included; None as for `coverage`."""
     max_reward: list[Curve]
-    """One per reward area."""
+    """Best reward of all evaluations so far, one curve per reward area."""
+    archived_reward: list[Curve]
+    """Best reward so far among the policies that are in the final archives, one curve per reward area."""
 
 
-def measure(task: Task, ledger: Mapping[str, NDArray[Any]], *, grid_cells: int) -> Measured:
-    """The course of a run by its ledger, of which `MEASURED_COLUMNS` are needed."""
+def measure(task: Task, ledger: Mapping[str, NDArray[Any]], *, grid_cells: int, archived_ids: NDArray[np.int64]) -> Measured:
+    """Measure the course of a run by its ledger.
+
+    Args:
+        task: the run's task.
+        ledger: the run's ledger, with `MEASURED_COLUMNS` at least.
+        grid_cells: cells of the grid of coverage along each dimension.
+        archived_ids: ids of the policies in the final archives.
+    """
     grid = coverage_grid(task, grid_cells)
-    failed = ledger["failed"]
+    failed, areas = ledger["failed"], len(task.reward_areas)
+    exploiting = ~np.isin(ledger["origin"], (INITIAL, EXPLORATION))
+    forgotten = ~np.isin(ledger["id"], archived_ids)
     return Measured(
         evaluations=len(failed),
         coverage=None if grid is None else coverage_curve(ledger["ground_truth"], failed, grid),
-        max_reward=max_reward_curves(ledger["reward"], ledger["reward_area"], failed, len(task.reward_areas)),
+        exploration_coverage=None if grid is None else coverage_curve(ledger["ground_truth"], failed | exploiting, grid),
+        max_reward=max_reward_curves(ledger["reward"], ledger["reward_area"], failed, areas),
+        archived_reward=max_reward_curves(ledger["reward"], ledger["reward_area"], failed | forgotten, areas),
     )
 
 
@@ -107,7 +122,8 @@ def measure_recorded(run: RecordedRun, *, grid_cells: int | None = None) -> Meas
     """
     run.require_finished()
     own = run.config.parameters.grid_cells
-    measured = measure(run.task, run.ledger(*MEASURED_COLUMNS), grid_cells=grid_cells or own)
+    ledger = run.ledger(*MEASURED_COLUMNS)
+    measured = measure(run.task, ledger, grid_cells=grid_cells or own, archived_ids=run.archived_ids())
     # The summary's coverage is that of the run's own grid.
     comparable = measured if (grid_cells or own) == own else replace(measured, coverage=None)
     check_ends(comparable, run.coverage, run.max_reward, run.path)
@@ -133,9 +149,9 @@ def coverage_grid(task: Task, cells: int) -> Grid | None:
     return None if bounds is None or len(bounds) > MOST_DIMENSIONS else Grid(bounds, cells)
 
 
-def coverage_curve(ground_truth: NDArray[np.float64], failed: NDArray[np.bool_], grid: Grid) -> Curve:
+def coverage_curve(ground_truth: NDArray[np.float64], left_out: NDArray[np.bool_], grid: Grid) -> Curve:
     """The share of the grid's cells that a policy has ended in, exactly: it rises with the first visit of each cell."""
-    rows = np.flatnonzero(~failed)
+    rows = np.flatnonzero(~left_out)
     first = np.unique(grid.cell(ground_truth[rows]), return_index=True)[1]
     visits = np.sort(rows[first]) + 1
     shares = np.arange(len(visits) + 1) / grid.size
@@ -143,12 +159,12 @@ def coverage_curve(ground_truth: NDArray[np.float64], failed: NDArray[np.bool_],
 
 
 def max_reward_curves(
-    reward: NDArray[np.float64], reward_area: NDArray[Any], failed: NDArray[np.bool_], areas: int
+    reward: NDArray[np.float64], reward_area: NDArray[Any], left_out: NDArray[np.bool_], areas: int
 ) -> list[Curve]:
     """The highest reward so far in each area; 0 until the first."""
     curves = []
     for area in range(areas):
-        rows = np.flatnonzero((reward_area == area) & ~failed & (reward > 0))
+        rows = np.flatnonzero((reward_area == area) & ~left_out & (reward > 0))
         highest = np.maximum.accumulate(np.concatenate([[0.0], reward[rows]]))
         rises = np.flatnonzero(np.diff(highest) > 0)
         curves.append(Curve(np.concatenate([[0], rows[rises] + 1]), np.concatenate([[0.0], highest[rises + 1]])))

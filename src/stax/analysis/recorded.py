@@ -156,6 +156,10 @@ class RecordedRun:
         what = f"The archive {str(path)!r} is damaged: it"
         return PolicySet.checked(columns, what, self.task, descriptor_size=size, evaluations=self.evaluations)
 
+    def archived_ids(self) -> NDArray[np.int64]:
+        """Return the ids of the policies in the final archives, each once; nothing of the archives is kept in memory."""
+        return np.union1d(self._archive("novelty").id, self._archive("reward").id)
+
     @cached_property
     def emitters(self) -> list[EmitterRecord]:
         """What became of every emitter."""

@@ -32,7 +32,9 @@ def _facts(method: Method) -> dict[str, Any]:
         "emitters": method.emitters,
         "elites": method.elites,
         "random": method.random,
-        "training": method.training if make_parameters("paper", method.values("paper"), {}).descriptor == "learned" else "never",
+        "training": method.training
+        if make_parameters("paper", method.values("paper"), {}).descriptor == "learned"
+        else "never",
     }
 
 

@@ -208,7 +208,11 @@ class Parameters:
         6, "generations after which a new emitter is kept or discarded", symbol="lambda", least=2, most=MOST_POLICIES
     )
     bootstrap_share: float = _parameter(
-        1 / 3, "share of an exploitation chunk for the bootstrap step; the emitter step has the rest", kind="number", least=0, most=1
+        1 / 3,
+        "share of an exploitation chunk for the bootstrap step; the emitter step has the rest",
+        kind="number",
+        least=0,
+        most=1,
     )
     emitter_novelty: str = _parameter(
         "all",

@@ -69,6 +69,9 @@ class AreaFacts:
     name: str
     color: str
     best: float
+    """Best reward of all evaluations."""
+    archived: float
+    """Best reward among the policies of the final archives."""
     rewarded: int
     """Evaluations that ended in it."""
     reached: list[int | None]
@@ -154,7 +157,7 @@ def budget_parts(result: Result) -> list[Part]:
 # What was found
 
 
-def headline(result: Result) -> list[Fact]:
+def headline(result: Result, measured: Measured) -> list[Fact]:
     """The numbers to look at first."""
     method = find_method(result.algo)
     novelty = "elites of the grid" if method.elites else "drawn at random" if method.random else "of diverse behaviour"
@@ -162,6 +165,8 @@ def headline(result: Result) -> list[Fact]:
         coverage = Fact("coverage", "coverage", "none", "the task has no ground truth to count it on")
     else:
         cells = f"of a grid of {result.parameters.grid_cells} cells along each dimension"
+        if has_emitters(result.config) and measured.exploration_coverage is not None:
+            cells += f"; {percent(measured.exploration_coverage.last)} by exploration alone"
         coverage = Fact("coverage", "coverage", percent(result.coverage), cells)
     return [
         Fact("evaluations", "evaluations", f"{result.evaluations:,}", f"of a budget of {result.budget:,}"),
@@ -201,6 +206,7 @@ def area_facts(result: Result, measured: Measured) -> list[AreaFacts]:
             name=known.name,
             color=area_color(number),
             best=best,
+            archived=measured.archived_reward[number].last,
             rewarded=int(np.count_nonzero((area == number) & (reward > 0))),
             reached=list(evaluations_to(curve, SHARES, max(HIGHEST_REWARD, best)).values()),
         )

@@ -11,6 +11,7 @@ from pathlib import Path
 from shlex import quote
 from typing import Any
 
+import numpy as np
 from jinja2 import DictLoader, Environment, StrictUndefined
 from plotly.offline import get_plotlyjs
 
@@ -92,7 +93,8 @@ def write_report(result: Result, folder: str | Path, path: str | Path | None = N
 def _context(result: Result, folder: RunFolder) -> tuple[dict[str, Any], tuple[str, ...]]:
     """All that the template shows, and what failed on the way."""
     config = result.config
-    measured = measure(result.task, result.ledger, grid_cells=config.parameters.grid_cells)
+    archived_ids = np.union1d(result.novelty_archive.id, result.reward_archive.id)
+    measured = measure(result.task, result.ledger, grid_cells=config.parameters.grid_cells, archived_ids=archived_ids)
     check_ends(measured, result.coverage, result.max_reward, folder.path)
     why_described = _why_described(config)
     archives = archive_picture(result, why_described)
@@ -120,7 +122,7 @@ def _context(result: Result, folder: RunFolder) -> tuple[dict[str, Any], tuple[s
         "machine": facts.machine_facts(read_toml(folder.file("config.toml"))),
         "changed": [setting for setting in settings if setting.changed],
         "settings": settings,
-        "headline": facts.headline(result),
+        "headline": facts.headline(result, measured),
         "areas": facts.area_facts(result, measured),
         "shares": SHARES,
         "highest": facts.highest_words(result.max_reward),
