@@ -46,7 +46,7 @@ def made_up_run(path: Path, task: Task, name: str, algo: str, seed: int, evaluat
     folder.write_config(replace(config, parameters=parameters), task)
     ledger = made_up_ledger(task, np.random.default_rng([seed, METHODS.index(algo)]), evaluations)
     write_ledger(folder.file("ledger.parquet"), ledger)
-    measured = measure(task, ledger, grid_cells=parameters.grid_cells)
+    measured = measure(task, ledger, grid_cells=parameters.grid_cells, archived_ids=ledger["id"][:0])
     assert measured.coverage is not None
     ends = np.arange(_CHUNK, evaluations + 1, _CHUNK)
     courses = {"coverage": measured.coverage.at(ends)}

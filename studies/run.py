@@ -14,7 +14,7 @@ import json
 import multiprocessing
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -27,7 +27,9 @@ CURVE_POINTS = 50
 COLUMNS = (
     *("task", "label", "seed", "budget", "evaluations", "coverage", "max_reward", "novelty_archive", "reward_archive"),
     *("training_episodes", "images_seen", "validation_error", "seconds", "seconds_training", "seconds_encoding"),
+    *("core_seconds", "exploration_coverage", "archived_reward"),
 )
+"""Columns of a new table. The last two are known at the end of a run only, and are empty before."""
 
 
 @dataclass(frozen=True)
@@ -100,7 +102,35 @@ def _variants(variants: dict[str, dict[str, Any]], tasks: tuple[str, ...]) -> It
                 yield Run(task, label, "serene", seed, 50_000, parameters=parameters)
 
 
+DIFFERENCES: dict[str, dict[str, dict[str, Any]]] = {
+    "map-elites": {"": {}, "better": {"elite_replacement": "better"}},
+    "moo-nr": {"": {}, "sigma 0.05": {"mutation_sigma": 0.05}},
+    "ns": {"": {}, "sigma 0.05": {"mutation_sigma": 0.05}},
+    "serene": {
+        "": {},
+        "literal sigma_i": {"emitter_sigma": "distance"},
+        "sigma 0.05, literal sigma_i": {"mutation_sigma": 0.05, "emitter_sigma": "distance"},
+        "chunk 1000": {"chunk_size": 1000},
+        "bootstrap 2/3": {"bootstrap_share": 2 / 3},
+        "novelty of emitters by rewards": {"emitter_novelty": "reward-archive"},
+        "published-code": {"preset": "published-code"},
+    },
+}
+"""Where the authors' published code differs from the paper, one difference at a time: method, label, what is changed."""
+
+
+def _differences() -> Iterator[Run]:
+    for seed in range(3):
+        for task in TASKS:
+            for algo, variants in DIFFERENCES.items():
+                for label, changes in variants.items():
+                    parameters = {name: value for name, value in changes.items() if name != "preset"}
+                    name = f"{algo}, {label}" if label else algo
+                    yield Run(task, name, algo, seed, 50_000, changes.get("preset", "default"), parameters)
+
+
 STUDIES = {
+    "differences": _differences,
     "emitters": lambda: _variants(EMITTERS, ("redundant-arm", "curling")),
     "schedulers": lambda: _variants(SCHEDULERS, ("redundant-arm",)),
     "ground-truth": lambda: _methods(("ns", "serene", "map-elites", "moo-nr"), 100_000, 3),
@@ -115,7 +145,7 @@ def search(run: Run) -> list[dict[str, Any]]:
     """Does the run and returns its course."""
     import stax
 
-    began = time.perf_counter()
+    began, cores_began = time.perf_counter(), time.process_time()
     wanted = [run.budget * point // CURVE_POINTS for point in range(1, CURVE_POINTS + 1)]
     rows: list[dict[str, Any]] = []
     images = [0]
@@ -140,6 +170,7 @@ def search(run: Run) -> list[dict[str, Any]]:
             "images_seen": images[0],
             "validation_error": state.metrics[-1]["validation_error"],
             "seconds": round(time.perf_counter() - began, 1),
+            "core_seconds": round(time.process_time() - cores_began, 1),
             "seconds_training": round(seconds["training"], 1),
             "seconds_encoding": round(seconds["encoding"], 1),
         }
@@ -147,7 +178,7 @@ def search(run: Run) -> list[dict[str, Any]]:
         while len(rows) < CURVE_POINTS and wanted[len(rows)] <= state.evaluations:
             rows.append({**row})
 
-    stax.run(
+    result = stax.run(
         run.task,
         algo=run.algo,
         budget=run.budget,
@@ -159,7 +190,25 @@ def search(run: Run) -> list[dict[str, Any]]:
         **run.parameters,
     )
     # A chunk may have leapt over several wanted points; the table needs each only once.
-    return list({row["evaluations"]: row for row in rows}.values())
+    rows = list({row["evaluations"]: row for row in rows}.values())
+    rows[-1] |= _ends(result)
+    return rows
+
+
+def _ends(result: Any) -> dict[str, Any]:
+    """Measures that depend on the final archives, or on what each evaluation was for."""
+    import numpy as np
+
+    from stax.analysis.measures import measure
+
+    archived_ids = np.union1d(result.novelty_archive.id, result.reward_archive.id)
+    cells = result.config.parameters.grid_cells
+    measured = measure(result.task, result.ledger, grid_cells=cells, archived_ids=archived_ids)
+    explored = measured.exploration_coverage
+    return {
+        "exploration_coverage": None if explored is None else round(explored.last, 4),
+        "archived_reward": json.dumps([round(curve.last, 4) for curve in measured.archived_reward]),
+    }
 
 
 def main() -> None:
@@ -170,21 +219,27 @@ def main() -> None:
     options = parser.parse_args()
     table = options.out or RESULTS / f"{options.study}.csv"
     done: set[tuple[str, ...]] = set()
+    columns: Sequence[str] = COLUMNS
     if table.exists():
         with table.open(newline="") as file:
-            done = {(row["task"], row["label"], row["seed"], row["budget"]) for row in csv.DictReader(file)}
+            reader = csv.DictReader(file)
+            done = {(row["task"], row["label"], row["seed"], row["budget"]) for row in reader}
+            # A table of an earlier version keeps the columns that it has.
+            columns = reader.fieldnames or COLUMNS
     else:
         table.parent.mkdir(parents=True, exist_ok=True)
         with table.open("w", newline="") as file:
             csv.DictWriter(file, COLUMNS).writeheader()
     missing = [run for run in STUDIES[options.study]() if run.key not in done]
     print(f"{options.study}: {len(missing)} runs to do, {len(done)} done before", file=sys.stderr)
-    with ProcessPoolExecutor(options.processes, mp_context=multiprocessing.get_context("spawn")) as pool:
+    # A process for each run: its core-seconds are its own.
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(options.processes, max_tasks_per_child=1, mp_context=context) as pool:
         running = {pool.submit(search, run): run for run in missing}
         for future in as_completed(running):
             rows, run = future.result(), running[future]
             with table.open("a", newline="") as file:
-                csv.DictWriter(file, COLUMNS).writerows(rows)
+                csv.DictWriter(file, columns, extrasaction="ignore").writerows(rows)
             last = rows[-1]
             print(
                 f"{run.task:<14} {run.label:<26} seed {run.seed}: coverage {last['coverage']:.3f}, rewards {last['max_reward']},"
