@@ -63,6 +63,9 @@ def load(study: str) -> Runs:
                 "seconds": float(row["seconds"]),
                 "seconds_training": float(row["seconds_training"]),
             }
+            if row.get("archived_reward"):
+                parsed["exploration_coverage"] = 100 * float(row["exploration_coverage"])
+                parsed["archived_reward"] = json.loads(row["archived_reward"])
             runs.setdefault((row["task"], row["label"], int(row["seed"])), []).append(parsed)
     return runs
 
@@ -128,6 +131,25 @@ def archive_table(runs: Runs) -> str:
             cells.append(mean_and_range([row["reward_archive"] for row in last], ",.0f"))
         lines.append([label, *cells])
     return markdown(["policies in the reward archive", *(TASKS[task] for task in tasks_of(runs))], lines)
+
+
+def differences_table(runs: Runs) -> str:
+    """Coverage by all evaluations and by exploration, and best rewards of all evaluations and of the archives; means over seeds."""
+    tables = []
+    for task in tasks_of(runs):
+        lines = []
+        for label in dict.fromkeys(of_label for of_task, of_label, _ in runs if of_task == task):
+            last = [rows[-1] for rows in seeds_of(runs, task, label)]
+            explored = [row["exploration_coverage"] for row in last]
+            rewards, archived = (
+                ", ".join(f"{reward:.2f}" for reward in np.mean([row[name] for row in last], axis=0))
+                for name in ("rewards", "archived_reward")
+            )
+            cells = [mean_and_range([row["coverage"] for row in last]), f"{np.mean(explored):.1f}", rewards, archived]
+            lines.append([label, *cells, str(len(last))])
+        header = [TASKS[task], "coverage, %", "by exploration, %", "best rewards", "best archived rewards", "seeds"]
+        tables.append(markdown(header, lines))
+    return "\n\n".join(tables)
 
 
 def first_high(rows: Rows, high: float) -> int | None:
@@ -201,6 +223,7 @@ def main() -> None:
         "emitters": lambda runs: coverage_table(runs) + "\n\n" + reward_table(runs, 0.95) + "\n\n" + archive_table(runs),
         "schedulers": lambda runs: coverage_table(runs) + "\n\n" + reward_table(runs, 0.95) + "\n\n" + archive_table(runs),
         "ceiling": ceiling_table,
+        "differences": differences_table,
         "training": training_table,
     }
     page = PAGE.read_text()
@@ -208,8 +231,9 @@ def main() -> None:
         if f"<!-- {study} -->" not in page:
             continue
         runs = load(study)
-        draw(study, runs, "coverage", "coverage, %")
-        if study not in ("ceiling", "training"):
+        if study != "differences":
+            draw(study, runs, "coverage", "coverage, %")
+        if study not in ("ceiling", "training", "differences"):
             draw(study, runs, "reward", "best reward, mean over areas")
         start, end = f"<!-- {study} -->\n", f"<!-- end of {study} -->"
         before, rest = page.split(start)
