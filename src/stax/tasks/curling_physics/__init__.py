@@ -19,4 +19,5 @@ with `f32`.
 | `positions` | integration and the correction of overlaps |
 | `impacts` | time-of-impact sub-steps |
 | `stepping` | one step of several worlds |
+| `subnormals` | the switch that flushes subnormal numbers to zero |
 """
