@@ -15,7 +15,6 @@ from torch import nn
 import own_autoencoders
 import stax
 from stax.errors import InvalidInputError
-from stax.representation import tiles
 from stax.representation.autoencoder import ConvolutionalAutoencoder, DenseAutoencoder
 from stax.representation.choice import chosen, name_of, names_code, names_object
 from stax.representation.layers import linear
@@ -228,13 +227,6 @@ def test_a_high_price_draws_codes_to_the_origin():
         space.train(rollouts)
         spread.append(space.describe(rollouts).std(0).mean())
     assert spread[1] < 0.1 * spread[0]
-
-
-def test_only_the_convolutional_one_itself_is_encoded_by_tiles(monkeypatch):
-    monkeypatch.setattr(tiles, "encode", lambda *_: pytest.fail("tiles"))
-    space = learned(autoencoder="variational")
-    space.train(rollouts_of(Pictures()))
-    assert np.isfinite(space.describe(rollouts_of(Pictures()))).all()
 
 
 # One's own

@@ -14,7 +14,7 @@ from torch import nn
 from torch.nn import functional
 
 from stax.errors import InvalidInputError
-from stax.representation import GroundTruthSpace, StatesSpace, tiles, used_samples
+from stax.representation import GroundTruthSpace, StatesSpace, repeated_pictures, used_samples
 from stax.representation.autoencoder import ConvolutionalAutoencoder, DenseAutoencoder
 from stax.representation.layers import double, selu
 from stax.representation.learned import LearnedSpace
@@ -229,9 +229,6 @@ def test_a_row_does_not_depend_on_its_neighbours():
         assert np.array_equal(some_surprise, surprise[rows])
 
 
-NORMALISATIONS = [(False, False), (True, False), (False, True), (True, True)]
-
-
 @pytest.mark.parametrize("name", ["hard-maze", "curling"])
 def test_neither_training_nor_descriptors_depend_on_the_number_of_threads(name):
     task = make_task(name, threads=1)
@@ -267,72 +264,10 @@ def test_training_on_vectors_does_not_depend_on_the_number_of_threads():
     assert len(outcomes) == 1
 
 
-def normalised(shape, center, scale, pictures):
-    """A network whose mean and scale are those of the pictures, and that looks at all of them."""
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(3)
-        network = ConvolutionalAutoencoder(shape, 10, center_observations=center, scale_observations=scale)
-    network.fit_to(torch.from_numpy(pictures), torch.arange(len(pictures)))
-    return network
-
-
-def by_layers(network, pictures):
-    """The codes as PyTorch's own layers compute them."""
-    values = torch.from_numpy(pictures).permute(0, 3, 1, 2).float() / 255
-    values = (values - network.mean) / network.scale
-    for layer in network.encoder_convolutions:
-        values = functional.selu(layer(values))
-    return functional.selu(network.encoder_linear(values.flatten(1)))
-
-
-@pytest.mark.parametrize(("center", "scale"), NORMALISATIONS)
-@pytest.mark.parametrize("name", ["hard-maze", "redundant-arm", "curling"])
-@torch.inference_mode()
-def test_tiles_give_the_codes_of_the_whole_picture(name, center, scale):
-    task = make_task(name)
-    genomes = np.random.default_rng(1).uniform(*task.genome_bounds, (20, task.genome_size))
-    pictures = task.observe(task.evaluate(genomes)).reshape(-1, *task.observation_shape)
-    assert 0 < tiles.active_share(pictures) < 0.55
-    network = normalised(task.observation_shape, center, scale, pictures)
-    assert torch.allclose(tiles.encode(network, pictures, 32), by_layers(network, pictures), atol=1e-5)
-
-
-@pytest.mark.parametrize(("center", "scale"), NORMALISATIONS)
-@pytest.mark.parametrize("shape", [(16, 16, 1), (16, 48, 3), (64, 64, 3)])
-@torch.inference_mode()
-def test_tiles_at_borders_and_of_noise(shape, center, scale):
-    generator = np.random.default_rng(2)
-    ground = generator.integers(0, 256, shape, np.uint8)
-    pictures = np.repeat(ground[None], 60, axis=0)
-    height, width, _ = shape
-    for picture in pictures[1:41]:  # bodies that may be partly outside
-        row, column = generator.integers(-3, height), generator.integers(-3, width)
-        picture[max(row, 0) : row + 4, max(column, 0) : column + 4] = generator.integers(256)
-    pictures[1, 0, 0] ^= 255
-    pictures[2, -1, -1] ^= 255
-    pictures[41:45] = generator.integers(0, 256, (4, *shape), np.uint8)
-    assert np.array_equal(tiles.reference(pictures), ground)
-    network = normalised(shape, center, scale, pictures)
-    codes = tiles.encode(network, pictures, 32)
-    assert torch.allclose(codes, by_layers(network, pictures), atol=1e-5)
-    # Neither the other pictures nor the reference, which is another one for them, change a bit.
-    for rows in (slice(41, 45), slice(1, 3), slice(30, 59), slice(2, 60, 3)):
-        assert torch.equal(tiles.encode(network, pictures[rows], 32), codes[rows])
-
-
-@given(st.integers(0, 63), st.integers(0, 31))
-def test_a_pixel_activates_the_tiles_that_see_it(row, column):
-    ground = np.zeros((64, 32, 3), np.uint8)
-    picture = ground.copy()
-    picture[row, column, 1] = 1
-    expected = [[16 * i - 3 <= row < 16 * i + 19 and 16 * j - 3 <= column < 16 * j + 19 for j in range(2)] for i in range(4)]
-    assert tiles.active_tiles(picture[None], ground).tolist() == [expected]
-
-
 def test_repeated_pictures_are_encoded_once(monkeypatch):
     generator = np.random.default_rng(4)
     pictures = generator.integers(0, 256, (9, 16, 16, 3), np.uint8)[[0, 1, 2, 1, 0, 3, 3, 4, 5, 6, 7, 8]]
-    chosen, number = tiles.distinct(pictures)
+    chosen, number = repeated_pictures.distinct(pictures)
     assert len(chosen) == 9
     assert np.array_equal(pictures[chosen[number]], pictures)
     space = learned()
@@ -343,32 +278,10 @@ def test_repeated_pictures_are_encoded_once(monkeypatch):
         assert np.array_equal(alone[0][0], codes[row])
         assert alone[1][0] == errors[row]
     # Pictures that differ are never taken for one, whatever their fingerprints.
-    monkeypatch.setattr(tiles, "_fingerprints", lambda words: np.zeros(len(words), np.int64))
-    chosen, number = tiles.distinct(pictures)
+    monkeypatch.setattr(repeated_pictures, "_fingerprints", lambda words: np.zeros(len(words), np.int64))
+    chosen, number = repeated_pictures.distinct(pictures)
     assert np.array_equal(pictures[chosen[number]], pictures)
     assert len(chosen) == len(pictures)
-
-
-class Noise(Pictures):
-    """Nothing in these pictures stays where it is."""
-
-    def observe(self, rollouts):
-        shape = (self.observation_samples, *self.observation_shape)
-        seeds = np.abs(rollouts.snapshots[:, -1, 0] * 1e6).astype(int)
-        return np.stack([np.random.default_rng(seed).integers(0, 256, shape, np.uint8) for seed in seeds])
-
-
-def test_pictures_without_a_ground_are_encoded_whole():
-    """Only training decides it, and a restored space knows."""
-    rollouts = rollouts_of(Noise(), 20)
-    space = learned(Noise())
-    assert space.numbers()["tiled"]
-    space.train(rollouts, None)
-    assert not space.numbers()["tiled"]
-    restored = learned(Noise())
-    restored.restore(space.arrays(), json.loads(json.dumps(space.numbers())))
-    assert restored.numbers() == space.numbers()
-    assert np.array_equal(restored.describe(rollouts), space.describe(rollouts))
 
 
 def test_no_rollouts_have_no_descriptors():

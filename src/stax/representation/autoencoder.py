@@ -8,6 +8,7 @@ of the normalisation to a training set, and `loss` is what training lowers. Erro
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Sequence
 from itertools import pairwise
@@ -192,28 +193,17 @@ class ConvolutionalAutoencoder(PictureAutoencoder):
 
     def features(self, inputs: Tensor) -> Tensor:
         """What the last layer of the encoder makes the codes of, (n, numbers)."""
-        return self._features_from(0, self.normalise(inputs, self.mean))
+        values = inputs
+        if self.center_observations:
+            values = values - self.mean
+        if self.scale_observations:
+            values = values / self.scale
+        for convolution in self.encoder_convolutions:
+            values = selu(convolution(values))
+        return values.flatten(1)
 
     def code(self, features: Tensor) -> Tensor:
         return selu(self.encoder_linear(features))
-
-    def normalise(self, inputs: Tensor, mean: Tensor) -> Tensor:
-        """Inputs as the first convolution gets them; the mean is that of the training set at the places of these inputs."""
-        values = inputs
-        if self.center_observations:
-            values = values - mean
-        if self.scale_observations:
-            values = values / self.scale
-        return values
-
-    def encode_from(self, layer: int, values: Tensor) -> Tensor:
-        """The codes, by this convolution of the encoder and the layers after it; `stax.representation.tiles` does the others."""
-        return self.code(self._features_from(layer, values))
-
-    def _features_from(self, layer: int, values: Tensor) -> Tensor:
-        for convolution in self.encoder_convolutions[layer:]:
-            values = selu(convolution(values))
-        return values.flatten(1)
 
     def decode(self, codes: Tensor) -> Tensor:
         values = selu(self.decoder_linear(codes)).view(-1, *self._narrowest)
@@ -237,11 +227,12 @@ class ConvolutionalAutoencoder(PictureAutoencoder):
             if self.scale_observations:
                 squares += int(block.to(torch.int32).square_().sum(dtype=torch.int64))
         mean = total / len(rows)
-        variance = (squares / len(rows) - mean.square().sum()) / mean.numel()
+        # A sum of torch's would depend on the processor in its last bits.
+        variance = (squares / len(rows) - math.fsum(mean.square().flatten().tolist())) / mean.numel()
         if self.center_observations:
             self.mean.copy_(mean.permute(2, 0, 1) / 255)
         if self.scale_observations:
-            self.scale.fill_(max(float(variance), 0.0) ** 0.5 / 255 or 1.0)
+            self.scale.fill_(math.sqrt(max(variance, 0.0)) / 255 or 1.0)
 
 
 class DenseAutoencoder(VectorAutoencoder):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict
+from functools import partial
 from typing import Any, cast
 
 import numpy as np
@@ -13,11 +14,12 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from stax.errors import InvalidInputError, check_choice, check_whole, exits_as_failures
-from stax.representation import tiles
 from stax.representation.autoencoder import Autoencoder, ConvolutionalAutoencoder
 from stax.representation.choice import name_of, names_code
+from stax.representation.compiled_network.network import compiled
 from stax.representation.making import make_autoencoder
-from stax.representation.sharing import Arrays, in_shares
+from stax.representation.repeated_pictures import distinct
+from stax.representation.sharing import Arrays, in_shares, own_cores
 from stax.representation.space import (
     Descriptors,
     DescriptorSpace,
@@ -34,8 +36,6 @@ from stax.tasks.task import Rollouts, Task
 DEVICES = ("auto", "cpu", "cuda", "mps")
 _DRAWN_AT_ONCE = 256
 """Rollouts whose observations are in memory at the same time."""
-_MOST_ACTIVE = 0.55
-"""The share of active tiles from which on it is quicker to compute all of every picture, see `stax.representation.tiles`."""
 _ROLES = ("weights", "sampling", "splits", "shuffles", "noise")
 
 
@@ -44,7 +44,8 @@ class LearnedSpace(DescriptorSpace):
 
     All randomness comes from `seed`. The same seed and the same calls give the same bits on the same machine, on a CPU for any
     number of torch threads. A row's descriptor does not depend on the other rows it is computed with; that of a user's own
-    network may do so in its last bit.
+    network may do so in its last bit. The convolutional autoencoder is computed by compiled code on a CPU, see
+    `stax.representation.compiled_network`, and then gives the same bits on all processors of a kind; PyTorch computes the others.
 
     Args:
         task: whose rollouts are described; it draws the observations.
@@ -125,8 +126,6 @@ class LearnedSpace(DescriptorSpace):
         self.episodes = 0
         """Training episodes done."""
         self.last_episode: TrainingEpisode | None = None
-        self._tiled = True
-        """Whether pictures are encoded by tiles. Only training changes it, or a code would depend on what was encoded before."""
 
     def _renew(self) -> None:
         """A new network and a new optimiser; one that was given with its weights starts from these again."""
@@ -176,30 +175,43 @@ class LearnedSpace(DescriptorSpace):
         self.autoencoder.eval()
         with torch.inference_mode():
             for observations in self._drawn(rollouts):
-                for rows, codes in self._blocks(self._encode(observations)):
+                for rows, codes in self._blocks(torch.from_numpy(self.codes(observations))):
                     reconstructions = self.autoencoder.observations(self.autoencoder.decode(codes))
                     pictures.append(reconstructions[:rows].cpu().numpy())
         return np.concatenate(pictures).reshape(len(rollouts), len(self._samples), *shape)
 
     def codes(self, observations: Tensor) -> NDArray[np.float32]:
         """The codes (n, code_size) of raw observations (n, *observation_shape); the decoder is not needed."""
-        chosen, number = self._distinct(observations)
-        (codes,) = self._infer(self._codes, observations.index_select(0, torch.from_numpy(chosen)))
-        return codes[number]
+        codes, _ = self._infer_distinct(observations, with_errors=False)
+        return codes
 
     def codes_and_errors(self, observations: Tensor) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """The codes of raw observations, and the squared reconstruction error of each, summed over its numbers."""
-        chosen, number = self._distinct(observations)
-        codes, errors = self._infer(self._codes_and_errors, observations.index_select(0, torch.from_numpy(chosen)))
-        return codes[number], errors[number]
+        return self._infer_distinct(observations, with_errors=True)
 
-    def _infer(self, work: Callable[[Tensor], Arrays], observations: Tensor) -> Arrays:
+    def _infer_distinct(self, observations: Tensor, *, with_errors: bool) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """Codes and, if wanted, errors; equal pictures go through the network once. For vectors that is not worth it."""
+        if not isinstance(self.autoencoder, ConvolutionalAutoencoder) or not len(observations):
+            return self._infer(observations, with_errors=with_errors)
+        chosen, number = distinct(observations.numpy())
+        codes, errors = self._infer(observations.index_select(0, torch.from_numpy(chosen)), with_errors=with_errors)
+        return codes[number], errors[number] if with_errors else errors
+
+    def _infer(self, observations: Tensor, *, with_errors: bool) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """Codes, and errors or none, of raw observations."""
+        network = self.autoencoder
         with self._running_network():
-            self.autoencoder.eval()
-            if self.device.type == "cpu":
-                return in_shares(work, observations, block=self.autoencoder.rows_at_once)
-            with torch.inference_mode():
-                return work(observations)
+            network.eval()
+            fast = compiled(network)
+            if fast is not None:
+                with own_cores() as cores:
+                    codes, errors = fast.infer(observations.numpy(), cores, with_errors=with_errors)
+            elif self.device.type == "cpu":
+                codes, errors = in_shares(partial(self._work, with_errors), observations, block=network.rows_at_once)
+            else:
+                with torch.inference_mode():
+                    codes, errors = self._work(with_errors, observations)
+        return codes, errors
 
     def _running_network(self) -> AbstractContextManager[None]:
         """To be entered while the network runs: an autoencoder of the user's own may not end the program."""
@@ -208,33 +220,17 @@ class LearnedSpace(DescriptorSpace):
             return nullcontext()
         return exits_as_failures(f"Autoencoder {own if isinstance(own, str) else name_of(own)!r}")
 
-    def _codes(self, observations: Tensor) -> tuple[NDArray[np.float32]]:
-        return (self._encode(observations).cpu().numpy(),)
-
-    def _codes_and_errors(self, observations: Tensor) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        codes = self._encode(observations)
-        errors = [torch.empty(0)]
-        for (rows, some), (_, block) in zip(self._blocks(codes), self._blocks(observations), strict=True):
-            error = self.autoencoder.decode(some).sub_(self.autoencoder.inputs(block)).square_().flatten(1).sum(1)
-            errors.append(error[:rows].cpu())
-        return codes.cpu().numpy(), torch.cat(errors).numpy()
-
-    def _encode(self, observations: Tensor) -> Tensor:
-        """The codes of raw observations, on the network's device."""
-        network = self.autoencoder
-        # Not those derived from it, whose layers may be others.
-        if self._tiled and self.device.type == "cpu" and type(network) is ConvolutionalAutoencoder:
-            return tiles.encode(network, observations.numpy(), network.rows_at_once)
-        codes = [torch.empty(0, network.code_size, device=self.device)]
+    def _work(self, with_errors: bool, observations: Tensor) -> Arrays:
+        """Codes and errors by PyTorch."""
+        codes, errors = [torch.empty(0, self.autoencoder.code_size)], [torch.empty(0)]
         for rows, block in self._blocks(observations):
-            codes.append(network.encode(network.inputs(block))[:rows])
-        return torch.cat(codes)
-
-    def _distinct(self, observations: Tensor) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Which observations to encode, and for every observation which of these it equals. Vectors are not worth it."""
-        if isinstance(self.autoencoder, ConvolutionalAutoencoder) and len(observations):
-            return tiles.distinct(observations.numpy())
-        return np.arange(len(observations)), np.arange(len(observations))
+            inputs = self.autoencoder.inputs(block)
+            some = self.autoencoder.encode(inputs)
+            codes.append(some[:rows].cpu())
+            if with_errors:
+                error = self.autoencoder.decode(some).sub_(inputs).square_().flatten(1).sum(1)
+                errors.append(error[:rows].cpu())
+        return torch.cat(codes).numpy(), torch.cat(errors).numpy()
 
     def _blocks(self, values: Tensor) -> Iterator[tuple[int, Tensor]]:
         """Blocks of one size on the network's device, each with the number of its rows that are no padding.
@@ -295,8 +291,6 @@ class LearnedSpace(DescriptorSpace):
         if self._reset:
             self._renew()
         observations = self._training_set(newest, archived)
-        if isinstance(self.autoencoder, ConvolutionalAutoencoder):
-            self._tiled = tiles.active_share(observations.numpy()) < _MOST_ACTIVE
         with self._running_network():
             self.last_episode = train_episode(
                 self.autoencoder,
@@ -336,27 +330,25 @@ class LearnedSpace(DescriptorSpace):
         if episode is not None:
             del episode["seconds"]
         generators = {role: generator.bit_generator.state for role, generator in self._generators.items()}
-        return {"episodes": self.episodes, "last_episode": episode, "generators": generators, "tiled": self._tiled}
+        return {"episodes": self.episodes, "last_episode": episode, "generators": generators}
 
     def restore(self, arrays: Mapping[str, NDArray[Any]], numbers: Mapping[str, Any]) -> None:
         """Takes over the state of another space with the same options; training then goes on as it would have there."""
         put_back(self.autoencoder, self.optimizer, arrays)
         for role in _ROLES:
             self._generators[role].bit_generator.state = numbers["generators"][role]
-        self._tiled = bool(numbers["tiled"])
         self.episodes = int(numbers["episodes"])
         self.last_episode = None if numbers["last_episode"] is None else TrainingEpisode(**numbers["last_episode"])
 
     def weights(self) -> tuple[dict[str, NDArray[Any]], dict[str, str]]:
         """What describing needs and training alone does not: the network's weights and constants, and words about them."""
         shape = ",".join(str(side) for side in self._task.observation_shape)
-        words = {"observation_shape": shape, "code_size": str(self._code_size), "tiled": str(self._tiled).lower()}
+        words = {"observation_shape": shape, "code_size": str(self._code_size)}
         return network_arrays(self.autoencoder), words
 
     def restore_weights(self, arrays: Mapping[str, NDArray[Any]], words: Mapping[str, str]) -> None:
         """Describes as the space does whose weights these are; its training cannot be continued."""
         put_back_network(self.autoencoder, self.optimizer, arrays)
-        self._tiled = words.get("tiled") == "true"
 
 
 def choose_device(device: str) -> torch.device:

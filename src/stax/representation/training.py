@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -14,6 +15,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from stax.representation.autoencoder import Autoencoder
+from stax.representation.compiled_network.network import compiled, compiled_training
 from stax.representation.sharing import own_cores
 
 EndedBy = Literal["patience", "max_epochs", "max_images"]
@@ -147,6 +149,10 @@ def train_epoch(
     Noise is drawn before a batch is cut into shares, or the bits would depend on the number of cores.
     """
     autoencoder.train()
+    fast = compiled_training(autoencoder, optimizer)
+    if fast is not None:
+        with own_cores() as cores:
+            return fast.train_epoch(optimizer, observations.numpy(), rows.numpy(), batch_size, cores)
     weights = [weight for weight in autoencoder.parameters() if weight.requires_grad]
     device = weights[0].device
     drawn = torch.from_numpy(noise.standard_normal((len(rows), autoencoder.noise_size), np.float32))
@@ -173,6 +179,11 @@ def mean_error(autoencoder: Autoencoder, observations: Tensor, rows: Tensor, bat
     """Mean squared reconstruction error per number of an observation, over these rows."""
     autoencoder.eval()
     device = next(autoencoder.parameters()).device
+    fast = compiled(autoencoder)
+    if fast is not None:
+        with own_cores() as cores:
+            _, errors = fast.infer(observations[rows].numpy(), cores, with_errors=True)
+        return math.fsum(errors.tolist()) / (len(rows) * observations[0].numel())
 
     def error(share: Tensor) -> float:
         with torch.inference_mode():
