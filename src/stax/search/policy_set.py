@@ -183,6 +183,10 @@ def _check_magnitudes(columns: Mapping[str, NDArray[Any]], what: str) -> None:
             raise InvalidInputError(f"{what} has a policy whose {name} is beyond {largest:g}.")
 
 
+_SMALLEST = 4
+"""Policies that a growing set has room for at first. Thousands of emitters have such a set each, and most of these stay small."""
+
+
 class GrowingSet:
     """Policies one can append to at a cost that does not depend on how many there are already."""
 
@@ -204,7 +208,7 @@ class GrowingSet:
         for name, column in policies.columns().items():
             kept = self._columns[name]
             if size > len(kept):
-                grown = np.empty((max(size, 2 * len(kept), 64), *kept.shape[1:]), kept.dtype)
+                grown = np.empty((max(size, 2 * len(kept), _SMALLEST), *kept.shape[1:]), kept.dtype)
                 grown[: self._size] = kept[: self._size]
                 self._columns[name] = kept = grown
             kept[self._size : size] = column
