@@ -3,6 +3,10 @@
 Both are measured by turns in one process on the same pictures, because the speed of a machine changes from one minute to the
 next: only the ratios are comparable between runs. How fast pictures are encoded depends on how much of them moves, so this is
 measured on all three tasks, and everything else on HardMaze. Vectors are of 20 numbers, and random.
+
+Encoder, decoder and training are also compared with the rate of a matrix product on one core. Encoder and decoder get pictures of
+noise for it, of which nothing can be left out. Multiplications are counted as the layers have them, so that a share above 1 is
+possible for what gets along with fewer.
 """
 
 from __future__ import annotations
@@ -25,6 +29,9 @@ _TASKS = ("hard-maze", "redundant-arm", "curling")
 _PICTURES = 1280
 _VECTORS, _VECTOR_SIZE = 25_600, 20
 _BATCH = 128
+_MATRIX = 768
+_HALF = 2 * 12_189_696
+"""Floating-point operations of the encoder, and of the decoder, for a picture (64, 64, 3)."""
 
 
 class _PlainAutoencoder(nn.Module):
@@ -100,7 +107,41 @@ def measure_autoencoder(share: float = 1.0) -> dict[str, float]:
         what = f"encoding_{name.replace('-', '_')}"
         rates |= _rates(what, count, rounds, ours=partial(encode, name), plain=partial(encode_plainly, name))
     rates |= _rates("surprise", count, rounds, ours=lambda: space.codes_and_errors(observations), plain=surprise_plainly)
-    return rates | _measure_vectors(share, rounds)
+    return rates | _matrix_shares(space, observations, rounds) | _measure_vectors(share, rounds)
+
+
+def _matrix_shares(space: LearnedSpace, observations: Tensor, rounds: int) -> dict[str, float]:
+    """What encoder, decoder and training reach, on one core, of the rate of floating-point operations of a matrix product."""
+    count = len(observations)
+    noise = torch.from_numpy(np.random.default_rng(0).integers(0, 256, observations.shape, np.uint8))
+    matrix = torch.ones(_MATRIX, _MATRIX)
+    generator = np.random.default_rng(0)
+    works: dict[str, Callable[[], object]] = {
+        "matrix": lambda: matrix @ matrix,
+        "encoder": lambda: space.codes(noise),
+        "both": lambda: space.codes_and_errors(noise),
+        "training": lambda: train_epoch(
+            space.autoencoder, space.optimizer, observations, torch.arange(count), _BATCH, generator
+        ),
+    }
+    best = dict.fromkeys(works, float("inf"))
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        for _ in range(rounds + 1):
+            for name, work in works.items():
+                start = time.thread_time()
+                work()
+                best[name] = min(best[name], time.thread_time() - start)
+    finally:
+        torch.set_num_threads(threads)
+    rate = 2 * _MATRIX**3 / best["matrix"]
+    # Training computes every layer three times: forward, the gradient of its input, and that of its weights.
+    return {
+        "encoder_share_of_matrix_rate": count * _HALF / best["encoder"] / rate,
+        "decoder_share_of_matrix_rate": count * _HALF / (best["both"] - best["encoder"]) / rate,
+        "training_share_of_matrix_rate": count * 6 * _HALF / best["training"] / rate,
+    }
 
 
 class _Vectors(Task):
