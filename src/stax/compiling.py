@@ -25,6 +25,9 @@ config._config_fname = ""
 inner = njit(nogil=True, error_model="numpy", no_cpython_wrapper=True)
 """Compiles a function that only compiled functions call; it is kept as a part of the kernel that calls it."""
 
+inlined = njit(nogil=True, error_model="numpy", inline="always")
+"""Makes a function a part of its callers. Where these are few, this spares compiling the function, and all that it calls, on its own."""
+
 
 def kernel(function: Callable[..., Any]) -> Any:
     """Compiles an outermost function: kept between runs, without the GIL, with NumPy's rules for division.

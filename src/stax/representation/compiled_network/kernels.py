@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from stax.compiling import inner, kernel, source_stamp
+from stax.compiling import inlined, inner, kernel, source_stamp
 from stax.representation.compiled_network.packing import pack
 from stax.representation.compiled_network.pictures import (
     all_spans,
@@ -58,7 +58,7 @@ from stax.representation.compiled_network.products import (
 from stax.representation.compiled_network.vectors import NONE, ONCE, SELU, SELU_GRADIENT
 
 
-@inner
+@inlined
 def _start_from(work, known, arrays, rows):
     """Begins with the activations of the reference, none of which are changed."""
     for i in range(arrays[DECODED + 1]):
@@ -80,7 +80,7 @@ def _restore(work, known, layers, arrays, rows):
                     target[i] = source[i]
 
 
-@inner
+@inlined
 def _encode(picture, reference, everything, work, packed, layers, places, arrays, factor, code_mode, changed, rows, spans):
     """Computes the code of a picture, and all activations of the encoder.
 
@@ -116,7 +116,7 @@ def _encode(picture, reference, everything, work, packed, layers, places, arrays
     span_product(work, packed, narrowest, flat, flat, weights, start, code, places[CODES], ONCE, code_mode, code)
 
 
-@inner
+@inlined
 def _decode(work, packed, layers, places, arrays):
     """Computes all activations of the decoder from the code, except for its last layer."""
     narrowest, codes = arrays[DECODED + LEVELS], places[CODES]
@@ -132,7 +132,7 @@ def _decode(work, packed, layers, places, arrays):
             go_up_in_tiles(work, packed, layer, coarse, fine, layer[START], SELU, fine, places[DIFFERENCES], places[TILES])
 
 
-@inner
+@inlined
 def _add_gradients(work, packed, layers, places, arrays, gradients, last_bias, spans):
     """Adds the gradients of all parameters for a picture whose activations and whose gradient of the error are in `work`."""
     line, one = places[LINE], places[ONE]
@@ -167,7 +167,7 @@ def _add_gradients(work, packed, layers, places, arrays, gradients, last_bias, s
             go_up_in_tiles(work, packed, layer, coarse, gradient, NONE, SELU_GRADIENT, fine, places[DIFFERENCES], places[TILES])
 
 
-@inner
+@inlined
 def _add_dense_gradients(work, packed, places, arrays, gradients):
     """Adds the gradients of the dense layers, and replaces the coarsest gradient by that before the code."""
     flat, codes = places[FLAT], places[CODES]

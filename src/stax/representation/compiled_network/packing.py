@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from stax.compiling import inner
+from stax.compiling import inlined, inner
 from stax.representation.compiled_network.plan import (
     BIAS,
     COARSE,
@@ -112,7 +112,7 @@ def _pack_last(parameters, packed, layer, group):
             packed[layer[UP] + place + i * step] = parameters[matrix + i] if within < 2 * fine else 0
 
 
-@inner
+@inlined
 def pack(parameters, packed, layers, places):
     """Packs all weights and biases."""
     for number in range(len(layers)):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from stax.compiling import inner
+from stax.compiling import inlined, inner
 from stax.representation.compiled_network.plan import COARSE, DOWN, FINE, HEIGHT, UP, UP_SIZE, WEIGHTS, WIDTH
 from stax.representation.compiled_network.vectors import (
     CHANNELS,
@@ -25,19 +25,19 @@ from stax.representation.compiled_network.vectors import (
 )
 
 
-def _make_pixels(vectors, lanes):
-    """Makes a function that computes some channels of a span of pixels."""
-    many, few, one = (make_product(pixels, vectors, lanes) for pixels in (PIXELS, FEW_PIXELS, 1))
+def _make_pixels(vectors, lanes, most):
+    """Makes a function that computes some channels of a span of pixels, at most so many pixels together."""
+    many, few, one = (make_product(pixels, vectors, lanes) for pixels in (most, FEW_PIXELS, 1))
 
     @inner
     def pixels(work, packed, a, a_step, a_pitch, runs, length, b, start, c, c_step, count, mode, y):
         """Computes `count` pixels, by blocks that may overlap at the end: a pixel computed twice has the same bits."""
         i = 0
         while i < count:
-            if count - i >= PIXELS:
+            if count - i >= most:
                 to = i * c_step
                 many(work, packed, a + i * a_step, a_step, a_pitch, runs, length, b, start, c + to, c_step, mode, y + to)
-                i += PIXELS
+                i += most
             elif count >= FEW_PIXELS:
                 i = min(i, count - FEW_PIXELS)
                 to = i * c_step
@@ -51,8 +51,8 @@ def _make_pixels(vectors, lanes):
     return pixels
 
 
-_many_channels = _make_pixels(2, LANES)
-_few_channels = _many_channels if FEW_CHANNELS == CHANNELS else _make_pixels(1, LANES)
+_many_channels = _make_pixels(2, LANES, PIXELS)
+_few_channels = _many_channels if FEW_CHANNELS == CHANNELS else _make_pixels(1, LANES, FEW_PIXELS)
 
 _combine_tiles = make_combine_tiles(2, LANES)
 _combine_few_tiles = make_combine_tiles(FEW_CHANNELS // LANES, LANES)
@@ -66,13 +66,13 @@ _accumulate_few_channels = make_accumulate(FEW_PIXELS, FEW_CHANNELS // LANES, LA
 _accumulate_one_row = make_accumulate(1, FEW_CHANNELS // LANES, LANES)
 
 
-@inner
+@inlined
 def _channels_at_once(first, channels):
     """How many channels are computed together, beginning with this one."""
     return CHANNELS if first + CHANNELS <= channels else FEW_CHANNELS
 
 
-@inner
+@inlined
 def _pixels(channels, work, packed, a, a_step, a_pitch, runs, length, b, start, c, c_step, count, mode, y):
     """Computes so many channels, all or a few, of a span of pixels; see `vectors.make_product`."""
     if channels == CHANNELS:
