@@ -149,6 +149,7 @@ class Torture:
         place = self._folder / f"{self._count}-{kind}"
         combination = self._draw()
         self.tally.attacks[kind] += 1
+        began = time.monotonic()
         try:
             getattr(self, f"_attack_by_{kind}")(combination, place)
             self._check_nothing_is_left()
@@ -162,6 +163,8 @@ class Torture:
                 with suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
             shutil.rmtree(place, ignore_errors=True)
+            seconds = time.monotonic() - began
+            print(f"attack {self._count}: {kind}, {combination}: {seconds:.0f} s", file=sys.stderr, flush=True)
 
     # The four attacks
 

@@ -175,7 +175,7 @@ def test_a_method_is_explained_with_all_its_parameters(capsys, monkeypatch):
     assert main(["algos", "stax", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert told["parameters"]["max_images_per_episode"]["values"]["paper"] is None
-    assert told["parameters"]["population_size"]["allowed"] == "a whole number of at least 2"
+    assert told["parameters"]["population_size"]["allowed"] == "a whole number of at least 2 and at most 1,000,000"
     assert told["presets"].keys() == told["parameters"]["code_size"]["values"].keys()
     assert main(["algos", "stacks"]) == 2
     output = capsys.readouterr()

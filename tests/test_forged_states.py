@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import hashlib
 import json
+import re
 import warnings
 import zipfile
 
@@ -92,7 +93,7 @@ def take_up(algo, state):
         finish(search)
     except Exception as error:
         # Weights that are numbers, but useless ones, are noticed when they are used.
-        return "training failed" if "codes or errors that are not finite" in str(error) else repr(error)
+        return "training failed" if re.search("codes or errors .*not finite", str(error)) else repr(error)
     # As the tables of a run are written at its end.
     columns = list(search.metrics[0])
     assert all(list(row) == columns for row in search.metrics)

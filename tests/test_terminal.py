@@ -136,7 +136,7 @@ def test_a_closed_terminal_stops_a_run_and_saves_it(tmp_path, finished):
     out = tmp_path / "run"
     master, slave = pty.openpty()
     process = subprocess.Popen(
-        [*STAX, "run", *ARGUMENTS, "--budget", "3000000", "--out", str(out)],
+        [*STAX, "run", *ARGUMENTS, "--budget", "300000", "--out", str(out)],
         stdin=slave,
         stdout=slave,
         stderr=slave,
@@ -176,7 +176,7 @@ def test_a_signal_while_modules_are_imported_is_one_line(number, seconds, tmp_pa
         "import sys, stax_command; stax_command.prepare_process(); print(flush=True); sys.argv[0] = 'stax'; stax_command.main()"
     )
     process = subprocess.Popen(
-        [sys.executable, "-c", start, "run", *ARGUMENTS, "--budget", "3000000", "--out", str(tmp_path / "run")],
+        [sys.executable, "-c", start, "run", *ARGUMENTS, "--budget", "300000", "--out", str(tmp_path / "run")],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

@@ -62,7 +62,7 @@ EDGES = [
     ("emitter_sigma", ["distance", "length"], ["third", None], "one of 'distance', 'length'"),
     ("emitter_novelty", ["all", "reward-archive"], ["novelty-archive", 1, None], "one of 'all', 'reward-archive'"),
     ("bootstrap_share", [0, 1 / 3, 1], [-0.01, 1.01, float("nan"), "third", None], "a number of at least 0 and at most 1"),
-    ("elite_replacement", ["better-or-equal", "better"], ["equal", True, None], "one of 'better-or-equal', 'better'"),
+    ("elite_replacement", ["not-worse", "better"], ["equal", True, None], "one of 'not-worse', 'better'"),
     ("population_update", ["selection", "frozen"], ["none", False, None], "one of 'selection', 'frozen'"),
     (
         "descriptor",
@@ -121,7 +121,7 @@ def test_the_values_of_the_paper():
     assert (paper.archive_selection, paper.kept_weights, paper.descriptor) == ("uniform", "best", "learned")
     assert (paper.max_images_per_episode, paper.center_observations, paper.scale_observations) == (None, False, False)
     assert (paper.emitter_sigma, paper.emitter_novelty, paper.bootstrap_share) == ("distance", "all", 1 / 3)
-    assert (paper.population_update, paper.elite_replacement) == ("selection", "better-or-equal")
+    assert (paper.population_update, paper.elite_replacement) == ("selection", "not-worse")
     assert (paper.emitter_kinds, paper.scheduler) == (("elitist",), "alternating")
     assert make_parameters("paper", {}, {}) == paper
 
@@ -130,7 +130,7 @@ def test_presets_change_the_values_of_the_paper():
     published = make_parameters("published-code", {}, {})
     assert (published.chunk_size, published.mutation_sigma, published.emitter_sigma) == (1000, 0.05, "distance")
     assert (published.bootstrap_share, published.emitter_novelty) == (2 / 3, "reward-archive")
-    assert published.elite_replacement == "better-or-equal"
+    assert published.elite_replacement == "not-worse"
     assert METHODS["stax-nt"].values("published-code") == {"population_update": "frozen"}
     assert METHODS["stax-nt"].values("paper") == METHODS["stax-nt"].values("default") == {}
     assert make_parameters("default", {}, {}).chunk_size == 100

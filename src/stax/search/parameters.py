@@ -184,11 +184,10 @@ class Parameters:
         "uniform", "which offspring enter the novelty archive", kind="choice", choices=("uniform", "most-novel")
     )
     elite_replacement: str = _parameter(
-        "better-or-equal",
-        "which newcomers replace the elite of their cell in MAP-Elites: those with at least its reward (better-or-equal), or those with a"
-        " higher one (better)",
+        "not-worse",
+        "which newcomers replace the elite of their cell in MAP-Elites: those with at least its reward (not-worse), or with more (better)",
         kind="choice",
-        choices=("better-or-equal", "better"),
+        choices=("not-worse", "better"),
     )
     population_update: str = _parameter(
         "selection",

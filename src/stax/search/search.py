@@ -237,7 +237,7 @@ class Search:
         neighbors = self.parameters.novelty_neighbors
         self.novelty_archive = GrowingSet(like)
         if self.method.elites and self.grid:
-            equals_replace = self.parameters.elite_replacement == "better-or-equal"
+            equals_replace = self.parameters.elite_replacement == "not-worse"
             self.novelty_archive = Elites(like, self.grid, equals_replace=equals_replace)
         self.reward_archive = GrowingSet(like)
         self.candidates = CandidateBuffer(like, neighbors)

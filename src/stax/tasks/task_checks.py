@@ -19,7 +19,6 @@ from stax.input_limits import (
     MOST_SAMPLES,
     is_finite_number,
 )
-from stax.policies import network_genome_size
 from stax.tasks.task import RewardArea, Task
 
 OBSERVATION_DTYPES = ("uint8", "float32")
@@ -164,6 +163,9 @@ def _check_policy_sizes(sizes: tuple[int, ...], genome_size: int) -> None:
         raise _Problem(
             f"policy_sizes must be None or at least two whole numbers of at least 1, inputs first, not {shown(sizes)}"
         )
+    # Here, because the compiler of policies takes a while to import.
+    from stax.policies import network_genome_size
+
     if network_genome_size(sizes) != genome_size:
         raise _Problem(
             f"policy_sizes {shown(sizes)} take {network_genome_size(sizes)} numbers, but genome_size is {genome_size}"
