@@ -421,7 +421,7 @@ def test_every_number_is_tried_above():
         for name, entry in {**allowed(), **settings_allowed()}.items()
         if entry.kind in ("whole", "number", "sizes", "bounds")
     ]
-    limited = {"exploration_share", "validation_share", "max_failed_share"}  # at most 1
+    limited = {"bootstrap_share", "exploration_share", "validation_share", "max_failed_share"}  # at most 1
     assert set(numbers) == set(TOO_LARGE) | limited
 
 

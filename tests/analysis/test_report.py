@@ -232,8 +232,11 @@ def test_areas_are_reached_when_the_ledger_says(tabs, folders):
     page = tabs("arm")
     for number, row in enumerate(rows(page, "#areas")):
         assert row[0] == result.task.reward_areas[number].name
-        assert row[2] == str(np.count_nonzero(area == number))
-        for share, said in zip((0.5, 0.8, 0.95), row[3:], strict=True):
+        kept = [*result.novelty_archive.id, *result.reward_archive.id]
+        archived = max([0.0, *reward[(area == number) & np.isin(result.ledger["id"], kept)].tolist()])
+        assert row[2] == (f"{archived:.3f}" if archived else "none")
+        assert row[3] == str(np.count_nonzero(area == number))
+        for share, said in zip((0.5, 0.8, 0.95), row[4:], strict=True):
             reached = np.flatnonzero((area == number) & (reward >= share))
             assert said == (f"{reached[0] + 1:,}" if len(reached) else "never")
 
@@ -375,12 +378,15 @@ def test_curves_end_where_the_run_ended_and_phases_fill_the_budget(tabs, folders
     page = tabs("arm")
     coverage = trace(page, "plot-course", 0)
     assert (coverage["x"][-1], coverage["y"][-1]) == (900, pytest.approx(result.coverage, rel=1e-4))
+    by_exploration = trace(page, "plot-course", 1)
+    assert by_exploration["name"] == "coverage by exploration"
+    assert by_exploration["y"][-1] <= coverage["y"][-1]
     for number, best in enumerate(result.max_reward):
-        curve = trace(page, "plot-course", 1 + number)
+        curve = trace(page, "plot-course", 2 + number)
         assert curve["name"] == result.task.reward_areas[number].name
         assert curve["y"][-1] == pytest.approx(best, rel=1e-4)
         assert np.all(np.diff(curve["y"]) >= 0)
-    exploration, exploitation = (trace(page, "plot-course", 4 + number) for number in range(2))
+    exploration, exploitation = (trace(page, "plot-course", 5 + number) for number in range(2))
     assert (exploration["name"], exploitation["name"]) == ("exploration", "exploitation")
     assert sum(exploration["width"]) == 900
     wanted = [row["phase"] == "exploitation" for row in result.metrics]

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from stax.analysis.comparison import compare_runs
-    from stax.analysis.measures import measure
+    from stax.analysis.measures import measure, measure_recorded
     from stax.analysis.picture import draw_result
     from stax.analysis.recorded import RecordedRun, find_runs
 
-__all__ = ["RecordedRun", "compare_runs", "draw_result", "find_runs", "measure"]
+__all__ = ["RecordedRun", "compare_runs", "draw_result", "find_runs", "measure", "measure_recorded"]
 
 _LATER = {
     "RecordedRun": "recorded",
@@ -18,6 +18,7 @@ _LATER = {
     "draw_result": "picture",
     "find_runs": "recorded",
     "measure": "measures",
+    "measure_recorded": "measures",
 }
 
 
