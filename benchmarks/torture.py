@@ -106,7 +106,7 @@ class Tally:
 
     attacks: Counter[str] = field(default_factory=Counter)
     """Attacks made, by kind."""
-    blows: Counter[str] = field(default_factory=Counter)
+    actions: Counter[str] = field(default_factory=Counter)
     """What was done in them: signals sent, disks filled, files damaged, commands tried."""
     combinations: set[Combination] = field(default_factory=set)
     failures: list[str] = field(default_factory=list)
@@ -118,7 +118,7 @@ class Tally:
             f"{sum(self.attacks.values())} attacks in {seconds / 60:.0f} min on {len(self.combinations)} combinations"
             f" ({tried['method']} methods, {tried['task']} tasks, {tried['backend']} backends)",
             "  " + ", ".join(f"{name} {count}" for name, count in sorted(self.attacks.items())),
-            "  " + ", ".join(f"{name} {count}" for name, count in sorted(self.blows.items())),
+            "  " + ", ".join(f"{name} {count}" for name, count in sorted(self.actions.items())),
             f"{len(self.failures)} failures",
         ]
         return lines + [f"  {failure}" for failure in self.failures]
@@ -176,7 +176,7 @@ class Torture:
             time.sleep(self._chance.uniform(0, 1.3 * seconds / kills))
             process.kill()
             process.communicate()
-            self.tally.blows["SIGKILL"] += 1
+            self.tally.actions["SIGKILL"] += 1
         self._finish_and_compare(combination, place, peaceful)
 
     def _attack_by_signal(self, combination: Combination, place: Path) -> None:
@@ -186,7 +186,7 @@ class Torture:
         number = self._chance.choice((signal.SIGINT, signal.SIGTERM, signal.SIGHUP))
         for _ in range(self._chance.choice((1, 1, 2))):
             process.send_signal(number)
-            self.tally.blows[number.name] += 1
+            self.tally.actions[number.name] += 1
             time.sleep(self._chance.uniform(0, 0.3))
         try:
             _, said = process.communicate(timeout=120)
@@ -203,7 +203,7 @@ class Torture:
         try:
             folder = place / "run"
             outcome = self._stax(*combination.command(folder), seconds=300)
-            self.tally.blows["disk was full" if outcome.code else "disk was large enough"] += 1
+            self.tally.actions["disk was full" if outcome.code else "disk was large enough"] += 1
             if outcome.code not in (0, 1, 2) or "Traceback" in outcome.stderr:
                 raise Failure(f"exit code {outcome.code} on a full disk: {outcome.stderr[-400:]}")
             disk.grow()
@@ -228,7 +228,7 @@ class Torture:
         command = commands[name]
         baseline = self._memory_of(name, [part.replace(str(place), str(peaceful)) for part in command])
         done = damage_folder(place, self._chance, victim)
-        self.tally.blows[f"damage: {done.kind}"] += 1
+        self.tally.actions[f"damage: {done.kind}"] += 1
         outcome = self._stax(*command, seconds=60)
         where = f"stax {name} after '{done}'"
         if outcome.timed_out:
@@ -241,7 +241,7 @@ class Torture:
             raise Failure(f"{where} took {outcome.memory / 2**20:.0f} MB, {baseline / 2**20:.0f} MB on an honest folder")
         if victim.read_text() != "precious\n":
             raise Failure(f"{where} wrote to a file outside of the folder")
-        self.tally.blows["refused" if outcome.code == 2 else "failed" if outcome.code else "succeeded"] += 1
+        self.tally.actions["refused" if outcome.code == 2 else "failed" if outcome.code else "succeeded"] += 1
 
     # What they share
 
@@ -295,7 +295,7 @@ class Torture:
         return self._memory[key]
 
     def _stax(self, *arguments: str, seconds: float) -> Outcome:
-        self.tally.blows["commands"] += 1
+        self.tally.actions["commands"] += 1
         return run_bounded([str(STAX), *arguments], self._mark, cwd=self._folder, seconds=seconds)
 
     def _check_nothing_is_left(self) -> None:
