@@ -265,6 +265,16 @@ def test_a_run_with_long_observations_can_be_resumed_and_loaded(tmp_path):
             {"emitter_population": 2, "bootstrap_generations": 2, "chunk_size": 48, "budget": 2 * 10**6},
             "emitters, but a list of more than",
         ),
+        (
+            {
+                "emitter_population": 2,
+                "bootstrap_generations": 2,
+                "bootstrap_share": 1.0,
+                "chunk_size": 48,
+                "budget": 6 * 10**5,
+            },
+            "emitters, but a list of more than",
+        ),
     ],
 )
 def test_a_run_that_could_not_be_read_again_is_not_begun(changed, told, tmp_path):

@@ -82,7 +82,5 @@ def exits_as_failures(what: str) -> Iterator[None]:
 
 def printable(text: object, most: int | None = None) -> str:
     """Return a stranger's words in one line of at most so many characters, without anything that a terminal would obey."""
-    words = str(text)
-    cut = most is not None and len(words) > most
-    words = words[: most - 3] + "..." if most is not None and cut else words
+    words = str(text) if most is None else shortened(str(text), most)
     return "".join(letter if letter.isprintable() else "?" for letter in " ".join(words.split()))

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from stax.analysis.grouping import RunGroup, TaskRuns, group_runs
-from stax.analysis.measures import Curve, Measured, has_emitters, measure_recorded
+from stax.analysis.measures import Curve, Measured, measure_recorded
 from stax.analysis.recorded import RecordedRun
 from stax.analysis.statistics import Comparison, Spread, compare_with, median_interval, spread
 from stax.search.parameters import Parameters
@@ -163,7 +163,7 @@ def _values(task: TaskRuns, groups: Sequence[MeasuredGroup]) -> Iterator[tuple[s
     if groups[0].coverage():
         yield COVERAGE, "", {group.label: ends(group.coverage()) for group in groups}
     # Without emitters all evaluations are exploration.
-    if groups[0].coverage() and any(has_emitters(run.config) for group in groups for run in group.group.runs):
+    if groups[0].coverage() and any(run.config.has_emitters for group in groups for run in group.group.runs):
         yield EXPLORATION_COVERAGE, "", {group.label: ends(group.exploration_coverage()) for group in groups}
     for number, area in enumerate(task.areas):
         yield BEST_REWARD, area, {group.label: ends(group.max_reward(number)) for group in groups}

@@ -192,15 +192,10 @@ class ArchiveEnds:
 def archive_ends(outcome: Outcome) -> ArchiveEnds:
     """The points of both archives. If there are no emitters, and so no reward archive, rewarding policies are told apart."""
     novelty, reward = outcome.novelty_archive, outcome.reward_archive
-    if has_emitters(outcome.config):
+    if outcome.config.has_emitters:
         return ArchiveEnds(novelty.ground_truth, reward.ground_truth)
     rewarding = novelty.reward > 0
     return ArchiveEnds(novelty.ground_truth[~rewarding], novelty.ground_truth[rewarding])
-
-
-def has_emitters(config: RunConfig) -> bool:
-    given = config.parameters.emitters
-    return find_method(config.algo).emitters if given is None else given
 
 
 def final_policies(outcome: Outcome, most: int | None = None) -> PolicySet:

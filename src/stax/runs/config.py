@@ -141,14 +141,19 @@ class RunConfig:
 
     def _parts(self, wanted: Callable[[str], bool]) -> dict[str, str]:
         """Kinds of emitters and the scheduler whose names are such, by the parameter they are named in."""
-        method = find_method(self.algo)
-        if not (method.emitters if self.parameters.emitters is None else self.parameters.emitters):
+        if not self.has_emitters:
             return {}
         found: dict[str, str] = {}
         for parameter, name in parts_named(self.parameters):
             if wanted(name):
                 found[parameter] = f"{found[parameter]},{name}" if parameter in found else name
         return found
+
+    @property
+    def has_emitters(self) -> bool:
+        """Whether rewards are climbed by emitters: the method decides, unless the parameter says otherwise."""
+        given = self.parameters.emitters
+        return find_method(self.algo).emitters if given is None else given
 
     @property
     def learns(self) -> bool:

@@ -8,12 +8,8 @@ from typing import Any, NoReturn
 from numpy.typing import ArrayLike
 
 from stax.errors import InvalidInputError, check_whole, printable
-from stax.runs import limits
+from stax.input_limits import LONGEST_NAME, MOST_GENES, MOST_REWARD_AREAS, MOST_SAMPLES
 from stax.tasks.task import RewardArea, Rollouts, Task
-
-_NAME_LENGTH = 200
-"""Characters of a name that are kept."""
-_GENES = 10**8
 
 
 def describe_task(task: Task) -> dict[str, Any]:
@@ -47,22 +43,22 @@ class DescribedTask(Task):
 
     def __init__(self, description: Mapping[str, Any]) -> None:
         try:
-            self.name = printable(description["name"], _NAME_LENGTH)
-            self.genome_size = check_whole("genome_size", int(description["genome_size"]), 1, _GENES)
+            self.name = printable(description["name"], LONGEST_NAME)
+            self.genome_size = check_whole("genome_size", int(description["genome_size"]), 1, MOST_GENES)
             low, high = description["genome_bounds"]
             self.genome_bounds = (float(low), float(high))
             samples = int(description["observation_samples"])
-            self.observation_samples = check_whole("observation_samples", samples, 1, limits.SAMPLES)
+            self.observation_samples = check_whole("observation_samples", samples, 1, MOST_SAMPLES)
             self.observation_shape = tuple(int(side) for side in description["observation_shape"])
-            self.observation_dtype = printable(description["observation_dtype"], _NAME_LENGTH)
+            self.observation_dtype = printable(description["observation_dtype"], LONGEST_NAME)
             bounds = description.get("ground_truth_bounds")
             self.ground_truth_bounds = None if bounds is None else tuple((float(low), float(high)) for low, high in bounds)
             sizes = description.get("policy_sizes")
             self.policy_sizes = None if sizes is None else tuple(int(size) for size in sizes)
-            check_whole("The number of reward_areas", len(description["reward_areas"]), 1, limits.REWARD_AREAS)
+            check_whole("The number of reward_areas", len(description["reward_areas"]), 1, MOST_REWARD_AREAS)
             self.reward_areas = tuple(
                 RewardArea(
-                    printable(area["name"], _NAME_LENGTH),
+                    printable(area["name"], LONGEST_NAME),
                     tuple(float(number) for number in area["center"]) if "center" in area else None,
                     float(area["radius"]) if "radius" in area else None,
                 )
@@ -71,7 +67,7 @@ class DescribedTask(Task):
         except InvalidInputError as error:
             raise InvalidInputError(f"The task's description in config.toml is damaged: {error}") from None
         except (KeyError, TypeError, ValueError, OverflowError) as error:
-            words = printable(error, _NAME_LENGTH)
+            words = printable(error, LONGEST_NAME)
             raise InvalidInputError(
                 f"The task's description in config.toml is damaged ({type(error).__name__}: {words})."
             ) from None

@@ -28,12 +28,8 @@ SUMMARY_VALUES = 1_000_000
 """Names and values in a summary."""
 CAMPAIGN_BYTES = 16 * 2**20
 """Bytes of the table of a campaign."""
-REWARD_AREAS = 1_000
-"""Reward areas of a task."""
 WEIGHTS_BYTES = 2**20
 """Bytes of an autoencoder's file, beside its weights."""
-SAMPLES = 1_000_000
-"""Observations that a task keeps of a rollout."""
 
 
 def unpacked_limit(size: int) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -27,13 +26,13 @@ from stax.runs.folder import RunFolder, how_to_resume, is_leftover
 from stax.runs.ledger_file import read_ledger, write_ledger
 from stax.runs.options import as_text, writable_options
 from stax.runs.result import Result, check_network, check_objects, load, summarise
+from stax.runs.resume_checks import check_given, check_same_task, same_text
 from stax.runs.tables import check_run_fits, save_metrics
 from stax.search.making import make_search, without_objects
 from stax.search.search import Observer, Search
 from stax.search.state import State
 from stax.tasks import made_from
 from stax.tasks.task import Rollouts, Task
-from stax.tasks.task_checks import check_attributes
 
 _SIGN_OF_LIFE = 2.0
 """Seconds between two versions of the summary while a run goes on."""
@@ -174,9 +173,9 @@ def resume(
     parts = {"autoencoder": autoencoder, "emitter_kinds": emitter_kinds, "scheduler": scheduler}
     objects = {name: part for name, part in parts.items() if part is not None}
     check_objects(config, objects, path)
-    _check_given(config, {"task": task, **objects}, path, trust=trust)
+    check_given(config, {"task": task, **objects}, path, trust=trust)
     if task is not None:
-        _check_same_task(config, description, task, path)
+        check_same_task(config, description, task, path)
     limit = (settings or config.settings).time_limit
     options = config.task_options
     source = TaskSource(task, None, options) if task is not None else make_source(config.task, options, time_limit=limit)
@@ -189,44 +188,6 @@ def resume(
     checked = make_config({"task": config.task, **given}, {})
     config = replace(config, **{name: getattr(checked, name) for name in changed}, settings=settings or config.settings)
     return _Run(config, source, folder, watching, objects).resume()
-
-
-def _check_given(config: RunConfig, given: Mapping[str, object], path: str | Path, *, trust: bool) -> None:
-    """Refuses to go on without what was given as an object, or with code that is not trusted."""
-    missing = [what for what in config.objects if given.get(what) is None]
-    if missing:
-        again = ", ".join(f"{what}=..." for what in missing)
-        raise InvalidInputError(
-            f"The {missing[0]} {config.objects[missing[0]]!r} of {str(path)!r} was given as an object: go on in Python, with"
-            f" stax.resume({str(path)!r}, {again})."
-        )
-    code = [f"its {what}, {name!r}" for what, name in config.code.items() if given.get(what) is None]
-    if code and not trust:
-        raise InvalidInputError(
-            f"The run in {str(path)!r} names code as {' and '.join(code)}. If you trust it, say so: --trust, or trust=True in Python."
-        )
-
-
-def _check_same_task(config: RunConfig, description: Mapping[str, Any], task: Task, path: str | Path) -> None:
-    """Refuse a task that is not the one the run was begun with, as far as `config.toml` tells."""
-    check_attributes(task)
-    described = describe_task(task)
-    differing = [name for name in {**described, **description} if _differs(described.get(name), description.get(name))]
-    found = made_from(task)
-    if found and found[0] == config.task:
-        options = writable_options(found[1])
-        names = [
-            name for name in {**options, **config.task_options} if _differs(options.get(name), config.task_options.get(name))
-        ]
-        differing += [f"task.{name}" for name in names]
-    if differing:
-        raise InvalidInputError(
-            f"The task given for the run in {str(path)!r} is another than the run's own: they differ in {', '.join(differing)}."
-        )
-
-
-def _differs(one: Any, other: Any) -> bool:
-    return as_text(one) != as_text(other)
 
 
 @dataclass(frozen=True)
@@ -264,7 +225,7 @@ class _Run:
                 return self._search(search, evaluator, resumed=False)
             # Refused before there is a folder: what would be too large to be read again.
             config_toml(self.config, describe_task(search.task))
-            check_run_fits(self.config, len(search.task.reward_areas), search.task.observation_samples)
+            check_run_fits(self.config, len(search.task.reward_areas))
             is_new = not self.folder.path.exists()
             self.folder.path.mkdir(parents=True, exist_ok=True)
             try:
@@ -300,7 +261,7 @@ class _Run:
         path = str(self.folder.path)
         try:
             was, now = dict(numbers["config"]), self._decisive()
-            differing = [str(name) for name in {**now, **was} if not _same_text(was.get(name), now.get(name))]
+            differing = [str(name) for name in {**now, **was} if not same_text(was.get(name), now.get(name))]
             evaluator.restore_counts(numbers["counts"])
             self._seconds_before = float(numbers["seconds"])
         except NONSENSE as error:
@@ -488,13 +449,6 @@ def _tell(search: Search, evaluator: Evaluator, rollouts: Rollouts) -> None:
             if not evaluator.discards:
                 raise
             rollouts = evaluator.discard(rollouts, error.rows, error.reason)
-
-
-def _same_text(was: Any, now: Any) -> bool:
-    """Whether two texts of JSON say the same; those of earlier versions keep the order in which a table was given."""
-    if was is None or now is None:
-        return was is now
-    return bool(was == now) or as_text(json.loads(was)) == now
 
 
 def _name(task: Task) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, fields
 from pathlib import Path
@@ -19,7 +20,6 @@ from stax.runs.config import RunConfig
 from stax.runs.files import NONSENSE, atomic_write, parse_json, read_bytes, read_csv, write_text
 from stax.runs.folder import RunFolder
 from stax.search.emitter import EmitterRecord
-from stax.search.methods import find_method
 from stax.search.policy_set import PolicySet
 from stax.tasks.task import Task
 
@@ -29,12 +29,8 @@ _METRIC_COLUMNS = 16
 _EMITTER_COLUMNS = 12
 
 
-def check_run_fits(config: RunConfig, reward_areas: int, observation_samples: int) -> None:
+def check_run_fits(config: RunConfig, reward_areas: int) -> None:
     """Refuse a run whose folder could not be read again, before it begins."""
-    if reward_areas > limits.REWARD_AREAS:
-        raise InvalidInputError(f"A task may have at most {limits.REWARD_AREAS:,} reward_areas, not {reward_areas:,}.")
-    if observation_samples > limits.SAMPLES:
-        raise InvalidInputError(f"A task may keep at most {limits.SAMPLES:,} observation_samples, not {observation_samples:,}.")
     parameters = config.parameters
     chunks = limits.METRIC_CELLS // (_METRIC_COLUMNS + reward_areas)
     if config.budget > chunks * parameters.chunk_size:
@@ -42,9 +38,8 @@ def check_run_fits(config: RunConfig, reward_areas: int, observation_samples: in
             f"A budget of {config.budget:,} in chunks of {parameters.chunk_size:,} evaluations would make a table of metrics with more"
             f" than {chunks:,} rows, which cannot be read again; set chunk_size to at least {-(-config.budget // chunks):,}."
         )
-    has_emitters = find_method(config.algo).emitters if parameters.emitters is None else parameters.emitters
     emitters, most = _most_emitters(config), limits.EMITTER_CELLS // _EMITTER_COLUMNS
-    if has_emitters and emitters > most:
+    if config.has_emitters and emitters > most:
         raise InvalidInputError(
             f"A budget of {config.budget:,} could make {emitters:,} emitters, but a list of more than {most:,} cannot be read again; set a"
             " larger emitter_population, bootstrap_generations or chunk_size."
@@ -52,10 +47,10 @@ def check_run_fits(config: RunConfig, reward_areas: int, observation_samples: in
 
 
 def _most_emitters(config: RunConfig) -> int:
-    """Return how many emitters a run can make: each is bootstrapped at once, and a chunk spends a third of its evaluations on that."""
+    """Return how many emitters a run can make: a chunk begins no bootstrap once it has spent its share of evaluations on them."""
     parameters = config.parameters
     each = parameters.emitter_population * parameters.bootstrap_generations
-    in_chunk = -(-parameters.chunk_size // (3 * each))
+    in_chunk = math.ceil(parameters.bootstrap_share * parameters.chunk_size / each)
     return min(config.budget // each, in_chunk * (config.budget // parameters.chunk_size)) + 1
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from stax.analysis.measures import Curve, Measured, has_emitters
+from stax.analysis.measures import Curve, Measured
 from stax.analysis.picture import REWARD_COLOR
 from stax.analysis.report.facts import area_color
 from stax.analysis.report.figure import INK, Figure, axis, evaluations_axis, figure
@@ -42,7 +42,7 @@ def course_figure(result: Result, measured: Measured) -> Figure:
         top = max(measured.coverage.last, 1e-9)
         layout["yaxis"] = axis("coverage", domain=[tops[0] - height, tops[0]], tickformat=".0%", range=[0, min(1.08 * top, 1)])
         traces.append(_curve("coverage", measured.coverage, result.evaluations, INK, "y", "%{y:.1%}"))
-        if measured.exploration_coverage is not None and has_emitters(result.config):
+        if measured.exploration_coverage is not None and result.config.has_emitters:
             by_exploration = _curve(
                 "coverage by exploration", measured.exploration_coverage, result.evaluations, INK, "y", "%{y:.1%}"
             )

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from stax.analysis.measures import EmitterOutcome, emitter_outcomes, has_emitters
+from stax.analysis.measures import EmitterOutcome, emitter_outcomes
 from stax.analysis.report.figure import Figure, axis, evaluations_axis, figure
 from stax.analysis.report.wording import Missing, counted, numbers, plot_words
 from stax.errors import InvalidInputError
@@ -49,7 +49,7 @@ class EmitterHistories:
 
 
 def emitter_histories(result: Result) -> EmitterHistories | Missing:
-    if not has_emitters(result.config):
+    if not result.config.has_emitters:
         return Missing(f"{result.algo} has no emitters.")
     if not result.emitters:
         rewarded = bool((result.ledger["reward"] > 0).any())

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from stax.analysis.grouping import entries, word
-from stax.analysis.measures import HIGHEST_REWARD, SHARES, Measured, budget_by_origin, evaluations_to, has_emitters
+from stax.analysis.measures import HIGHEST_REWARD, SHARES, Measured, budget_by_origin, evaluations_to
 from stax.analysis.picture import AREA_COLORS
 from stax.analysis.report.wording import counted, duration, percent, value_words
 from stax.errors import InvalidInputError
@@ -165,7 +165,7 @@ def headline(result: Result, measured: Measured) -> list[Fact]:
         coverage = Fact("coverage", "coverage", "none", "the task has no ground truth to count it on")
     else:
         cells = f"of a grid of {result.parameters.grid_cells} cells along each dimension"
-        if has_emitters(result.config) and measured.exploration_coverage is not None:
+        if result.config.has_emitters and measured.exploration_coverage is not None:
             cells += f"; {percent(measured.exploration_coverage.last)} by exploration alone"
         coverage = Fact("coverage", "coverage", percent(result.coverage), cells)
     return [
@@ -180,7 +180,7 @@ def headline(result: Result, measured: Measured) -> list[Fact]:
 
 def _reward_archive(result: Result) -> Fact:
     key, name = "reward_archive_size", "reward archive"
-    if not has_emitters(result.config):
+    if not result.config.has_emitters:
         return Fact(key, name, "none", f"{result.algo} keeps none: it has no emitters")
     about = f"policies, by {counted(len(result.emitters), 'emitter', 'emitters')}"
     return Fact(key, name, f"{len(result.reward_archive):,}", about)
