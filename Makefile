@@ -16,7 +16,7 @@ $(STAMP): pyproject.toml constraints.txt
 	@touch $@
 
 # One search on HardMaze, of about two minutes on two cores: the summary is printed, the picture is demo/.../archives.png.
-DEMO_BUDGET ?= 24000
+DEMO_BUDGET ?= 45000
 demo: setup
 	$(BIN)/stax run hard-maze --budget $(DEMO_BUDGET) --out demo/hard-maze-$$(date +%Y%m%d-%H%M%S)
 
