@@ -34,6 +34,7 @@ from stax.analysis.measures import (
     reconstruction_error,
 )
 from stax.analysis.recorded import RecordedRun
+from stax.runs.config import make_config
 from stax.search.emitter import EmitterRecord
 from stax.search.grid import Coverage, Grid
 from stax.search.policy_set import PolicySet
@@ -219,11 +220,11 @@ def test_ends_without_a_reward_archive_are_told_apart_by_reward():
     some = policies(200)
     rewarding = some.reward > 0
     assert 0 < rewarding.sum() < 200
-    config = SimpleNamespace(algo="ns", parameters=SimpleNamespace(emitters=None))
+    config = make_config({"task": "hard-maze", "algo": "ns"}, {})
     ends = archive_ends(SimpleNamespace(config=config, novelty_archive=some, reward_archive=some.take(slice(0, 0))))
     np.testing.assert_array_equal(ends.exploring, some.ground_truth[~rewarding])
     np.testing.assert_array_equal(ends.rewarded, some.ground_truth[rewarding])
-    config.parameters.emitters = True
+    config = make_config({"task": "hard-maze", "algo": "ns"}, {"emitters": True})
     ends = archive_ends(SimpleNamespace(config=config, novelty_archive=some, reward_archive=some.take([3, 4])))
     assert (len(ends.exploring), len(ends.rewarded)) == (200, 2)
 
