@@ -27,9 +27,11 @@ CURVE_POINTS = 50
 COLUMNS = (
     *("task", "label", "seed", "budget", "evaluations", "coverage", "max_reward", "novelty_archive", "reward_archive"),
     *("training_episodes", "images_seen", "validation_error", "seconds", "seconds_training", "seconds_encoding"),
-    *("core_seconds", "exploration_coverage", "archived_reward"),
+    *("core_seconds", "exploration_coverage", "archived_reward", "all_found", "all_high", "similarity", "reconstruction_error"),
 )
-"""Columns of a new table. The last two are known at the end of a run only, and are empty before."""
+"""Columns of a new table. Those after core_seconds are known at the end of a run only, and are empty before."""
+HIGH_REWARD = 0.8
+"""Best reward that counts as high in the column all_high."""
 
 
 @dataclass(frozen=True)
@@ -129,7 +131,38 @@ def _differences() -> Iterator[Run]:
                     yield Run(task, name, algo, seed, 50_000, changes.get("preset", "default"), parameters)
 
 
+LEARNING: dict[str, dict[str, Any]] = {
+    "2,000 images": {"max_images_per_episode": 2_000},
+    "8,000 images": {"max_images_per_episode": 8_000},
+    "20,000 images": {"max_images_per_episode": 20_000},
+    "2,000 images, not scaled": {"max_images_per_episode": 2_000, "scale_observations": False},
+    "one epoch over all": {"max_images_per_episode": None, "max_epochs": 1},
+    "2,000 images, five epochs": {"training_set_size": 2_000, "max_images_per_episode": 8_000},
+    "no limit": {"max_images_per_episode": None},
+}
+"""Amounts of training of the learned space. The last takes hours, and is done with one seed."""
+FINALISTS = ("2,000 images", "8,000 images", "20,000 images", "one epoch over all", "2,000 images, five epochs")
+"""Those of them that are compared at 100,000 evaluations, too."""
+
+
+def _learning() -> Iterator[Run]:
+    """How much training the learned space needs: exploration alone and the whole method, beside the space of true states."""
+    modes: dict[str, dict[str, Any]] = {"exploration only": {"emitters": False}, "stax": {}}
+    for budget, amounts in ((20_000, tuple(LEARNING)), (100_000, FINALISTS)):
+        for seed in range(3):
+            for mode, of_mode in modes.items():
+                for task in TASKS:
+                    if mode == "exploration only":
+                        yield Run(task, "true states", "ns", seed, budget, parameters={"descriptor": "states"})
+                        yield Run(task, "never trained, exploration only", "stax-nt", seed, budget, parameters=of_mode)
+                    for amount in amounts:
+                        if amount != "no limit" or (mode, seed) == ("exploration only", 0):
+                            parameters = {**LEARNING[amount], **of_mode}
+                            yield Run(task, f"{amount}, {mode}", "stax", seed, budget, parameters=parameters)
+
+
 STUDIES = {
+    "learning": _learning,
     "differences": _differences,
     "emitters": lambda: _variants(EMITTERS, ("redundant-arm", "curling")),
     "schedulers": lambda: _variants(SCHEDULERS, ("redundant-arm",)),
@@ -199,13 +232,22 @@ def _ends(result: Any) -> dict[str, Any]:
     """Measures that depend on the final archives, or on what each evaluation was for."""
     import numpy as np
 
-    from stax.analysis.measures import measure
+    from stax.analysis.measures import descriptor_similarity, final_policies, measure, reconstruction_error
 
     archived_ids = np.union1d(result.novelty_archive.id, result.reward_archive.id)
     cells = result.config.parameters.grid_cells
     measured = measure(result.task, result.ledger, grid_cells=cells, archived_ids=archived_ids)
     explored = measured.exploration_coverage
-    return {
+    ends: dict[str, Any] = {}
+    for name, reward in (("all_found", 1e-300), ("all_high", HIGH_REWARD)):
+        reached = [curve.first_reaching(reward) for curve in measured.max_reward]
+        ends[name] = None if None in reached else max(evaluations or 0 for evaluations in reached)
+    if result.config.parameters.descriptor == "learned":
+        policies = final_policies(result)
+        similarity = descriptor_similarity(policies).similarity
+        ends["similarity"] = None if similarity is None else round(similarity, 4)
+        ends["reconstruction_error"] = reconstruction_error(result.space, result.task, policies)
+    return ends | {
         "exploration_coverage": None if explored is None else round(explored.last, 4),
         "archived_reward": json.dumps([round(curve.last, 4) for curve in measured.archived_reward]),
     }

@@ -57,8 +57,9 @@ class LearnedSpace(DescriptorSpace):
         learning_rate: of Adam.
         batch_size: observations in a training step.
         max_epochs: most epochs of a training episode.
-        max_images_per_episode: most observations of a training episode, both in its set and trained on in all its epochs
-            together, except that one epoch is always done; None for no limit.
+        max_images_per_episode: most observations trained on in all epochs of a training episode together, except that one
+            epoch is always done; None for no limit.
+        training_set_size: most observations in the set of a training episode; None for `max_images_per_episode`.
         center_observations: see `ConvolutionalAutoencoder`; vectors are always standardised.
         scale_observations: see `ConvolutionalAutoencoder`.
         validation_share: part of a training set that is held out.
@@ -84,6 +85,7 @@ class LearnedSpace(DescriptorSpace):
         batch_size: int = 128,
         max_epochs: int = 100,
         max_images_per_episode: int | None = None,
+        training_set_size: int | None = None,
         center_observations: bool = False,
         scale_observations: bool = False,
         validation_share: float = 0.2,
@@ -108,6 +110,9 @@ class LearnedSpace(DescriptorSpace):
         self._max_images = max_images_per_episode
         if max_images_per_episode is not None:
             check_whole("max_images_per_episode", max_images_per_episode, 1)
+        self._training_set_size = max_images_per_episode if training_set_size is None else training_set_size
+        if self._training_set_size is not None:
+            check_whole("training_set_size", self._training_set_size, 1)
         self._validation_share = validation_share
         self._keep = cast(Keep, check_choice("keep", keep, ("best", "last")))
         self._reset = reset
@@ -283,7 +288,7 @@ class LearnedSpace(DescriptorSpace):
     def train(self, newest: Rollouts, archived: Rollouts | None = None) -> TrainingEpisode:
         """One training episode on the observations of the newest and of the archived rollouts.
 
-        If these are more than `max_images_per_episode`, the newest are kept and a uniform sample of the archived fills up;
+        If these are more than `training_set_size`, the newest are kept and a uniform sample of the archived fills up;
         if even the newest are more, a uniform sample of them makes the set.
         """
         if len(newest) == 0:
@@ -311,8 +316,8 @@ class LearnedSpace(DescriptorSpace):
 
     def _training_set(self, newest: Rollouts, archived: Rollouts | None) -> Tensor:
         parts = [newest] if archived is None else [newest, archived]
-        if self._max_images is not None:
-            room = max(self._max_images // len(self._samples), 1)
+        if self._training_set_size is not None:
+            room = max(self._training_set_size // len(self._samples), 1)
             for number, part in enumerate(parts):
                 if len(part) > room:
                     chosen = self._generators["sampling"].choice(len(part), room, replace=False, shuffle=False)

@@ -115,6 +115,11 @@ def _refuse_contradictions(method: Method, parameters: Parameters) -> None:
         raise InvalidInputError(
             f"Parameter emitters must be false for {algo}, which has no population to explore with, not True."
         )
+    set_size, images = parameters.training_set_size, parameters.max_images_per_episode
+    if set_size is not None and images is not None and set_size > images:
+        raise InvalidInputError(
+            f"Parameter training_set_size must be at most max_images_per_episode, which is {images:,}, not {set_size:,}."
+        )
     if method.random and descriptor != "none":
         raise InvalidInputError(f"Parameter descriptor must be 'none' for {algo}, which compares nothing, not {descriptor!r}.")
     if method.random and parameters.emitters:
@@ -184,6 +189,7 @@ def make_space(
         batch_size=parameters.batch_size,
         max_epochs=parameters.max_epochs,
         max_images_per_episode=parameters.max_images_per_episode,
+        training_set_size=parameters.training_set_size,
         center_observations=parameters.center_observations,
         scale_observations=parameters.scale_observations,
         validation_share=parameters.validation_share,

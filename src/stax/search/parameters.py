@@ -310,7 +310,18 @@ class Parameters:
         choices=("best", "last"),
     )
     max_images_per_episode: int | None = _parameter(
-        None, "observations seen in a training episode at most", least=100, none="no limit", most=MOST_EVALUATIONS
+        None,
+        "observations trained on in all epochs of a training episode together at most, except that one epoch is always done",
+        least=100,
+        none="no limit",
+        most=MOST_EVALUATIONS,
+    )
+    training_set_size: int | None = _parameter(
+        None,
+        "observations in the set of a training episode at most, those held back for validation included",
+        least=100,
+        none="max_images_per_episode",
+        most=MOST_EVALUATIONS,
     )
     center_observations: bool = _parameter(
         False, "whether the autoencoder sees the difference to the mean observation of its training set", kind="flag"
