@@ -133,32 +133,42 @@ def _differences() -> Iterator[Run]:
 
 LEARNING: dict[str, dict[str, Any]] = {
     "2,000 images": {"max_images_per_episode": 2_000},
-    "8,000 images": {"max_images_per_episode": 8_000},
-    "20,000 images": {"max_images_per_episode": 20_000},
     "2,000 images, not scaled": {"max_images_per_episode": 2_000, "scale_observations": False},
     "one epoch over all": {"max_images_per_episode": None, "max_epochs": 1},
+    "8,000 images": {"max_images_per_episode": 8_000},
     "2,000 images, five epochs": {"training_set_size": 2_000, "max_images_per_episode": 8_000},
+    "20,000 images": {"max_images_per_episode": 20_000},
     "no limit": {"max_images_per_episode": None},
 }
-"""Amounts of training of the learned space. The last takes hours, and is done with one seed."""
-FINALISTS = ("2,000 images", "8,000 images", "20,000 images", "one epoch over all", "2,000 images, five epochs")
-"""Those of them that are compared at 100,000 evaluations, too."""
+"""Amounts of training of the learned space, from the least to the most."""
+LONGEST_TRAINING = ("20,000 images", "no limit")
+"""Amounts that take minutes to hours of training; they are tried with one seed."""
+FINALISTS = ("2,000 images", "2,000 images, not scaled", "one epoch over all", "8,000 images")
+"""Amounts that are compared at 100,000 evaluations, too."""
 
 
 def _learning() -> Iterator[Run]:
-    """How much training the learned space needs: exploration alone and the whole method, beside the space of true states."""
-    modes: dict[str, dict[str, Any]] = {"exploration only": {"emitters": False}, "stax": {}}
-    for budget, amounts in ((20_000, tuple(LEARNING)), (100_000, FINALISTS)):
-        for seed in range(3):
-            for mode, of_mode in modes.items():
-                for task in TASKS:
-                    if mode == "exploration only":
-                        yield Run(task, "true states", "ns", seed, budget, parameters={"descriptor": "states"})
-                        yield Run(task, "never trained, exploration only", "stax-nt", seed, budget, parameters=of_mode)
-                    for amount in amounts:
-                        if amount != "no limit" or (mode, seed) == ("exploration only", 0):
-                            parameters = {**LEARNING[amount], **of_mode}
-                            yield Run(task, f"{amount}, {mode}", "stax", seed, budget, parameters=parameters)
+    """How much training the learned space needs: a sieve of exploration alone, then exploration and the whole method for longer."""
+    for seed in range(3):
+        for task in TASKS:
+            yield from _learning_runs(task, seed, 20_000, [name for name in LEARNING if name not in LONGEST_TRAINING])
+    for seed in range(3):
+        for task in TASKS:
+            yield from _learning_runs(task, seed, 100_000, FINALISTS)
+            for name in FINALISTS:
+                yield Run(task, f"{name}, stax", "stax", seed, 100_000, parameters=LEARNING[name])
+    for name in LONGEST_TRAINING:
+        for task in TASKS:
+            yield from _learning_runs(task, 0, 20_000, [name])
+
+
+def _learning_runs(task: str, seed: int, budget: int, amounts: Sequence[str]) -> Iterator[Run]:
+    """Exploration alone with these amounts of training, beside the two spaces that are never trained."""
+    alone = {"emitters": False}
+    yield Run(task, "true states", "ns", seed, budget, parameters={"descriptor": "states"})
+    yield Run(task, "never trained", "stax-nt", seed, budget, parameters=alone)
+    for name in amounts:
+        yield Run(task, name, "stax", seed, budget, parameters={**LEARNING[name], **alone})
 
 
 STUDIES = {
@@ -272,7 +282,7 @@ def main() -> None:
         table.parent.mkdir(parents=True, exist_ok=True)
         with table.open("w", newline="") as file:
             csv.DictWriter(file, COLUMNS).writeheader()
-    missing = [run for run in STUDIES[options.study]() if run.key not in done]
+    missing = list({run.key: run for run in STUDIES[options.study]() if run.key not in done}.values())
     print(f"{options.study}: {len(missing)} runs to do, {len(done)} done before", file=sys.stderr)
     # A process for each run: its core-seconds are its own.
     context = multiprocessing.get_context("spawn")
