@@ -10,8 +10,13 @@ import os
 import signal
 import sys
 from contextlib import suppress
+from functools import cache
 from types import FrameType
 
+TORCH_LIMITS = {"ATEN_CPU_CAPABILITY": "avx2", "MKL_CBWR": "AVX2", "ONEDNN_MAX_CPU_ISA": "AVX2"}
+"""Environment variables that limit PyTorch, and the two libraries that it computes with, to AVX2."""
+NUMPY_LIMITS = {"NPY_DISABLE_CPU_FEATURES": "X86_V4 AVX512_ICL AVX512_SPR", "OPENBLAS_CORETYPE": "Haswell"}
+"""Environment variables that limit NumPy, and the linear algebra of NumPy and SciPy, to AVX2."""
 _INTERRUPTED = 130
 
 
@@ -24,10 +29,32 @@ def main() -> None:
 
 
 def prepare_process() -> None:
-    """Make the standard streams usable, and answer signals with one line from now on."""
+    """Make the standard streams usable, answer signals with one line from now on, and limit libraries to AVX2."""
     open_standard_streams()
+    limit_libraries()
     for number in stop_signals():
         signal.signal(number, _leave)
+
+
+def limit_libraries() -> None:
+    """Make libraries compute the same bits on all processors with AVX2, unless the user has set the same variables.
+
+    They read these variables when they are loaded. See `stax.numerics`.
+    """
+    if processor_has_avx2():
+        for name, value in {**TORCH_LIMITS, **NUMPY_LIMITS}.items():
+            os.environ.setdefault(name, value)
+
+
+@cache
+def processor_has_avx2() -> bool:
+    """Tell whether this is an x86-64 processor with AVX2 and fused multiply-adds. Only Linux lists what a processor has."""
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8") as file:
+            flags = next((line.partition(":")[2].split() for line in file if line.startswith("flags")), [])
+    except OSError:
+        return False
+    return {"avx2", "fma"} <= set(flags)
 
 
 def stop_signals() -> list[signal.Signals]:

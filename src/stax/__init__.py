@@ -24,6 +24,7 @@ os.environ.setdefault("NUMBA_DISABLE_ERROR_MESSAGE_HIGHLIGHTING", "1")
 os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
 
 from stax.errors import InvalidInputError
+from stax.numerics import RESULTS_VERSION
 from stax.tasks import ExternalTask, FunctionTask, RewardArea, Rollouts, Task, make_task
 from stax.tasks.gymnasium_registration import register_environments
 from stax.tasks.task import check_genomes
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from stax.tasks.contract import check_task
 
 __all__ = [
+    "RESULTS_VERSION",
     "Autoencoder",
     "Callback",
     "EmitterKind",

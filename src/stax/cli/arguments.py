@@ -220,6 +220,11 @@ def _add_run(commands: Any) -> None:
     )
     again.add_argument("dir", metavar="DIR", help="the run's folder")
     _add_where(again)
+    again.add_argument(
+        "--numerics",
+        choices=("portable", "native"),
+        help="go on with these numerics although the run had others before (default: refuse; see docs/runs.md)",
+    )
     again.add_argument("--trust", action="store_true", help="import the task's code if the run's configuration names any")
     again.add_argument("--quiet", action="store_true", help="say nothing but what goes wrong")
     again.set_defaults(command="resume")

@@ -58,6 +58,7 @@ def resume_command(options: argparse.Namespace) -> Path:
             device=options.device,
             backend=options.backend,
             address=options.address,
+            numerics=options.numerics,
             callbacks=_callbacks(options, folder.path),
             observer=progress,
             stop=lambda: requests.count() > 0,

@@ -16,7 +16,7 @@ from torch import Tensor
 from stax.errors import InvalidInputError, check_choice, check_whole, exits_as_failures
 from stax.representation.autoencoder import Autoencoder, ConvolutionalAutoencoder
 from stax.representation.choice import name_of, names_code
-from stax.representation.compiled_network.network import compiled
+from stax.representation.compiled_network.network import compiled, compiled_training
 from stax.representation.making import make_autoencoder
 from stax.representation.repeated_pictures import distinct
 from stax.representation.sharing import Arrays, in_shares, own_cores
@@ -45,7 +45,8 @@ class LearnedSpace(DescriptorSpace):
     All randomness comes from `seed`. The same seed and the same calls give the same bits on the same machine, on a CPU for any
     number of torch threads. A row's descriptor does not depend on the other rows it is computed with; that of a user's own
     network may do so in its last bit. The convolutional autoencoder is computed by compiled code on a CPU, see
-    `stax.representation.compiled_network`, and then gives the same bits on all processors of a kind; PyTorch computes the others.
+    `stax.representation.compiled_network`, and gives the same bits on all x86-64 processors with AVX2. PyTorch computes the
+    others; `stax.numerics` says when their bits are the same on other processors.
 
     Args:
         task: whose rollouts are described; it draws the observations.
@@ -141,6 +142,11 @@ class LearnedSpace(DescriptorSpace):
         self.autoencoder: Autoencoder = network.to(self.device)
         weights = [weight for weight in self.autoencoder.parameters() if weight.requires_grad]
         self.optimizer = torch.optim.Adam(weights, lr=self._learning_rate, fused=self.device.type in ("cpu", "cuda"))
+
+    @property
+    def uses_torch(self) -> bool:  # type: ignore[override]
+        """Whether PyTorch computes or trains the network, and not compiled code."""
+        return compiled_training(self.autoencoder, self.optimizer) is None
 
     @property
     def own_autoencoder(self) -> Any:

@@ -48,6 +48,8 @@ class UndescribedError(RuntimeError):
 class DescriptorSpace(ABC):
     """Turns rollouts into descriptors."""
 
+    uses_torch: bool = False
+    """Whether PyTorch computes descriptors, surprise or training, whose last bits then depend on the processor."""
     learned: bool = False
     """Whether the space changes with training, so that descriptors must be computed anew after it."""
     size: int

@@ -53,8 +53,8 @@ _LONGEST_ADDRESS = 1000
 _MOST_TEXT = 2**20
 """Bytes of a configuration."""
 _FIRST_LINE = "# A run of STAX. Do it again: stax run --config THIS_FILE. Go on with it: stax resume ITS_FOLDER."
-_INFORMATION = ("made_with", "machine", "task_description")
-"""Tables of a `config.toml` that tell readers something and decide nothing."""
+_INFORMATION = ("made_with", "machine", "numerics", "results_version", "task_description", "task_given")
+"""Entries of a `config.toml` about the run that was done; another run of the same configuration does without."""
 
 
 def _setting(default: Any, about: str, **allowed: Any) -> Any:
@@ -117,6 +117,10 @@ class RunConfig:
     settings: RunSettings = field(default_factory=RunSettings)
     task_given: bool = False
     """Whether the task was given as an object that cannot be made again from its name and options."""
+    numerics: str | None = None
+    """Numerics that the run was done with, see `stax.numerics`; None before it has begun."""
+    results_version: int | None = None
+    """`stax.RESULTS_VERSION` that the run was begun with; None before it has begun."""
 
     @property
     def task_is_code(self) -> bool:
@@ -264,7 +268,7 @@ def split_table(table: Mapping[str, Any], where: str) -> tuple[dict[str, Any], d
     parameters: dict[str, Any] = {}
     given: dict[str, Any] = {}
     for name, value in table.items():
-        if name in _INFORMATION or name == "task_given":
+        if name in _INFORMATION:
             continue
         if name in RUN_KEYS:
             given[name] = value
@@ -294,6 +298,7 @@ def config_toml(config: RunConfig, description: Mapping[str, Any]) -> str:
     table: dict[str, Any] = {name: getattr(config, name) for name in RUN_KEYS if getattr(config, name) is not None}
     if config.task_given:
         table["task_given"] = True
+    table |= {name: value for name in ("numerics", "results_version") if (value := getattr(config, name)) is not None}
     parameters = {**asdict(config.parameters), **asdict(config.settings)}
     table["parameters"] = {name: NONE if value is None else value for name, value in parameters.items()}
     if config.task_options:

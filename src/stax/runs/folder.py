@@ -6,13 +6,15 @@ import re
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from shlex import quote
 from typing import Any
 
 from filelock import FileLock, Timeout
 
-from stax.errors import InvalidInputError, printable
+from stax.errors import InvalidInputError, printable, shown
+from stax.numerics import NUMERICS
 from stax.runs import limits
 from stax.runs.config import RunConfig, config_toml, make_config, read_toml, split_table, versions
 from stax.runs.described_task import describe_task
@@ -144,8 +146,13 @@ class RunFolder:
         description = table.get("task_description")
         if not isinstance(description, dict):
             raise InvalidInputError(f"{str(path)!r} does not describe the task.")
-        given = bool(table.get("task_given", False))
-        return RunConfig(**{**vars(config), "task_given": given}), description
+        numerics, version = table.get("numerics"), table.get("results_version")
+        if numerics not in (None, *NUMERICS):
+            raise InvalidInputError(f"numerics in {str(path)!r} must be one of {', '.join(NUMERICS)}, not {shown(numerics)}.")
+        if version is not None and (not isinstance(version, int) or isinstance(version, bool)):
+            raise InvalidInputError(f"results_version in {str(path)!r} must be an integer, not {shown(version)}.")
+        done = {"task_given": bool(table.get("task_given", False)), "numerics": numerics, "results_version": version}
+        return replace(config, **done), description
 
     def warn_of_versions(self) -> None:
         """Tells if the run was made with other versions of what may change its bits."""

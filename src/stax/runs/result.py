@@ -195,6 +195,8 @@ def summarise(
         "reward_archive_size": len(found.reward_archive),
         "training_episodes": found.training_episodes,
         "status": status,
+        "numerics": config.numerics,
+        "results_version": config.results_version,
         "failed_evaluations": dict(failures),
         "seconds": {activity: round(spent, 3) for activity, spent in seconds.items()},
         "workers": config.workers,

@@ -13,9 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from stax.errors import InvalidInputError, in_one_line, shortened, shown
+from stax.errors import InvalidInputError, check_choice, in_one_line, shortened, shown
 from stax.evaluation.evaluator import Evaluator, TaskSource, make_evaluator
 from stax.evaluation.source import make_source
+from stax.numerics import NUMERICS, RESULTS_VERSION, check_version, continued_numerics, numerics_of
 from stax.representation.space import UndescribedError
 from stax.runs.callbacks import Callback, Callbacks
 from stax.runs.config import DEFAULT_BUDGET, RunConfig, RunSettings, config_toml, make_config
@@ -141,6 +142,7 @@ def resume(
     backend: str | None = None,
     address: str | None = None,
     settings: RunSettings | None = None,
+    numerics: str | None = None,
     callbacks: Sequence[Callback] = (),
     observer: Observer | None = None,
     stop: Callable[[], bool] | None = None,
@@ -160,16 +162,21 @@ def resume(
         backend: as for `run`; what the run had before if None.
         address: as for `run`; what the run had before if None.
         settings: how it is done from here on; as before if None.
+        numerics: numerics to go on with even if the run had others before, portable or native; only the run's own if None. See
+            docs/runs.md.
         callbacks: as for `run`. A run that is finished already is only loaded.
         observer: as for `run`.
         stop: as for `run`.
     """
     watching = _Watching(Callbacks(callbacks), observer, stop)
+    if numerics is not None:
+        check_choice("numerics", numerics, NUMERICS)
     folder = RunFolder.existing(path)
     config, description = folder.read_config()
     if folder.summary().get("status") == "finished":
         folder.tidy()
         return load(path, task=task, autoencoder=autoencoder, trust=trust)
+    check_version(config.results_version, str(path))
     parts = {"autoencoder": autoencoder, "emitter_kinds": emitter_kinds, "scheduler": scheduler}
     objects = {name: part for name, part in parts.items() if part is not None}
     check_objects(config, objects, path)
@@ -187,7 +194,7 @@ def resume(
     given = {**{name: getattr(config, name) for name in changed}, **{k: v for k, v in changed.items() if v is not None}}
     checked = make_config({"task": config.task, **given}, {})
     config = replace(config, **{name: getattr(checked, name) for name in changed}, settings=settings or config.settings)
-    return _Run(config, source, folder, watching, objects).resume()
+    return _Run(config, source, folder, watching, objects).resume(numerics)
 
 
 @dataclass(frozen=True)
@@ -248,9 +255,15 @@ class _Run:
                     folder.forget()
                 raise
 
-    def resume(self) -> Result:
+    def resume(self, accepted_numerics: str | None) -> Result:
         assert self.folder
+        was = self.config.numerics
         with self.folder.locked(), self._ready() as (search, evaluator):
+            assert self.config.numerics
+            numerics = continued_numerics(was, self.config.numerics, accepted_numerics, str(self.folder.path))
+            self.config = replace(self.config, numerics=numerics)
+            if numerics != was:
+                self.folder.write_config(self.config, search.task)
             found = self.folder.load_checkpoint(self.config.budget)
             if found:
                 self._take_up(search, evaluator, *found)
@@ -305,7 +318,8 @@ class _Run:
             )
             # As it was chosen, so that the run goes on there.
             device = str(getattr(search.space, "device", config.device))
-            self.config = replace(config, parameters=search.parameters, device=device)
+            done = {"device": device, "numerics": numerics_of(search), "results_version": RESULTS_VERSION}
+            self.config = replace(config, parameters=search.parameters, **done)
             yield search, evaluator
 
     def _try_folder(self, search: Search) -> None:

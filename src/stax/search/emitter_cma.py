@@ -58,6 +58,7 @@ class SeparableCmaEmitter(EmitterKind):
     """CMA-ES that adapts a step size for each gene, and no correlations: for large genomes."""
 
     name = "sep-cma-es"
+    portable = False
 
     def __init__(self) -> None:
         self._at_work: tuple[Emitter, Any] | None = None

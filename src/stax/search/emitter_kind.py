@@ -32,6 +32,10 @@ class EmitterKind(ABC):
     uses_novelty: bool = False
     """Whether it compares policies by novelty: then descriptors and novelty of its population are kept up to date."""
 
+    portable: bool = True
+    """Whether its arithmetic has the same bits on all processors. NumPy's linear algebra and exponentials do not: see
+    `stax.numerics`."""
+
     def fits(self, parameters: Parameters, genome_size: int) -> None:
         """Raises `stax.InvalidInputError` if the kind cannot do with these."""
         return

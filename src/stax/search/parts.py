@@ -154,6 +154,7 @@ class OwnKind(EmitterKind):
     def __init__(self, name: str, kind: EmitterKind) -> None:
         self.name, self.kind = name, kind
         self.uses_novelty = bool(kind.uses_novelty)
+        self.portable = bool(kind.portable)
 
     def fits(self, parameters: Parameters, genome_size: int) -> None:
         self._answer("fits", parameters, genome_size)
