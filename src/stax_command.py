@@ -50,7 +50,7 @@ def limit_libraries() -> None:
 def processor_has_avx2() -> bool:
     """Tell whether this is an x86-64 processor with AVX2 and fused multiply-adds. Only Linux lists what a processor has."""
     try:
-        with open("/proc/cpuinfo", encoding="utf-8") as file:
+        with open("/proc/cpuinfo", encoding="utf-8") as file:  # noqa: PTH123
             flags = next((line.partition(":")[2].split() for line in file if line.startswith("flags")), [])
     except OSError:
         return False

@@ -38,6 +38,8 @@ COLORS = {
     "a quarter explores": "#0072B2",
     "adaptive": "#009E73",
 }
+UNTRAINED = ("true states", "never trained")
+"""Labels of the study of learning without an autoencoder that is trained."""
 GROUND_TRUTH = ("ns", "serene", "map-elites", "moo-nr", "true states")
 """Drawn dashed, as in the paper."""
 HIGH_REWARD = 0.8
@@ -46,11 +48,13 @@ Rows = list[dict[str, Any]]
 Runs = dict[tuple[str, str, int], Rows]
 
 
-def load(study: str) -> Runs:
-    """The rows of each run, by task, label and seed."""
+def load(study: str, budget: int | None = None) -> Runs:
+    """The rows of each run, by task, label and seed; only of runs with this budget, if one is given."""
     runs: Runs = {}
     with (RESULTS / f"{study}.csv").open(newline="") as file:
         for row in csv.DictReader(file):
+            if budget is not None and int(row["budget"]) != budget:
+                continue
             rewards = json.loads(row["max_reward"])
             parsed = {
                 "evaluations": int(row["evaluations"]),
@@ -63,6 +67,10 @@ def load(study: str) -> Runs:
                 "seconds": float(row["seconds"]),
                 "seconds_training": float(row["seconds_training"]),
             }
+            if row.get("core_seconds"):
+                parsed["core_seconds"] = float(row["core_seconds"])
+            for name in ("all_found", "all_high", "similarity", "reconstruction_error"):
+                parsed[name] = float(row[name]) if row.get(name) else None
             if row.get("archived_reward"):
                 parsed["exploration_coverage"] = 100 * float(row["exploration_coverage"])
                 parsed["archived_reward"] = json.loads(row["archived_reward"])
@@ -112,9 +120,7 @@ def reward_table(runs: Runs, high: float = HIGH_REWARD) -> str:
         for task in tasks_of(runs):
             seeds = seeds_of(runs, task, label)
             best = np.mean([rows[-1]["rewards"] for rows in seeds], axis=0)
-            when = [first_high(rows, high) for rows in seeds]
-            reached = [evaluations for evaluations in when if evaluations is not None]
-            soon = f"{np.median(reached):,.0f}" if len(reached) == len(when) else f"{len(reached)} of {len(when)} runs"
+            soon = median_reached([first_high(rows, high) for rows in seeds])
             cells.append(f"{', '.join(f'{reward:.2f}' for reward in best)}; {soon}")
         lines.append([label, *cells])
     names = [TASKS[task] for task in tasks_of(runs)]
@@ -150,6 +156,60 @@ def differences_table(runs: Runs) -> str:
         header = [TASKS[task], "coverage, %", "by exploration, %", "best rewards", "best archived rewards", "seeds"]
         tables.append(markdown(header, lines))
     return "\n\n".join(tables)
+
+
+def learning_tables(_: Runs) -> str:
+    """One table for each task and budget of the study of learning."""
+    tables = []
+    for budget in (20_000, 100_000):
+        runs = load("learning", budget)
+        for task in tasks_of(runs):
+            tables.append(learning_table(runs, task, budget))
+    return "\n\n".join(tables)
+
+
+def learning_table(runs: Runs, task: str, budget: int) -> str:
+    """Every amount of training: what was found with it, how good its space is, and what it cost."""
+    labels = list(dict.fromkeys(label for of_task, label, _ in runs if of_task == task))
+    costs = {label: np.mean([rows[-1]["core_seconds"] for rows in seeds_of(runs, task, label)]) for label in labels}
+    equal = min((cost for label, cost in costs.items() if label not in UNTRAINED), default=0.0)
+    lines = []
+    for label in labels:
+        seeds = seeds_of(runs, task, label)
+        last = [rows[-1] for rows in seeds]
+        at_equal = [coverage_after(rows, float(equal)) for rows in seeds]
+        lines.append(
+            [
+                label,
+                mean_and_range([row["coverage"] for row in last]),
+                "" if label in UNTRAINED else f"{np.mean(at_equal):.1f}",
+                median_reached([row["all_found"] for row in last]),
+                median_reached([row["all_high"] for row in last]),
+                mean_of([row["similarity"] for row in last], ".2f"),
+                mean_of([row["reconstruction_error"] for row in last], ".4f"),
+                f"{costs[label]:,.0f}",
+                str(len(seeds)),
+            ]
+        )
+    header = [f"{TASKS[task]}, {budget:,} evaluations", "coverage, %", f"coverage after {equal:,.0f} core-seconds, %"]
+    header += ["until all areas are found", f"until all have {HIGH_REWARD}", "similarity", "reconstruction error"]
+    return markdown([*header, "core-seconds", "seeds"], lines)
+
+
+def coverage_after(rows: Rows, core_seconds: float) -> float:
+    """The coverage that a run had when it had used so many core-seconds."""
+    return float(np.interp(core_seconds, [row["core_seconds"] for row in rows], [row["coverage"] for row in rows]))
+
+
+def median_reached(evaluations: list[float | None]) -> str:
+    """The median number of evaluations if all runs got there, otherwise how many did."""
+    reached = [number for number in evaluations if number is not None]
+    return f"{np.median(reached):,.0f}" if len(reached) == len(evaluations) else f"{len(reached)} of {len(evaluations)} runs"
+
+
+def mean_of(values: list[float | None], form: str) -> str:
+    known = [value for value in values if value is not None]
+    return f"{np.mean(known):{form}}" if known else ""
 
 
 def first_high(rows: Rows, high: float) -> int | None:
@@ -225,15 +285,16 @@ def main() -> None:
         "ceiling": ceiling_table,
         "differences": differences_table,
         "training": training_table,
+        "learning": learning_tables,
     }
     page = PAGE.read_text()
     for study, table in tables.items():
         if f"<!-- {study} -->" not in page:
             continue
         runs = load(study)
-        if study != "differences":
+        if study not in ("differences", "learning"):
             draw(study, runs, "coverage", "coverage, %")
-        if study not in ("ceiling", "training", "differences"):
+        if study not in ("ceiling", "training", "differences", "learning"):
             draw(study, runs, "reward", "best reward, mean over areas")
         start, end = f"<!-- {study} -->\n", f"<!-- end of {study} -->"
         before, rest = page.split(start)

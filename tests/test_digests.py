@@ -8,9 +8,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-import digest_runs
 import pytest
 
+import digest_runs
 import stax
 from stax.search.methods import METHODS
 from stax.tasks import BUILT_IN

@@ -9,9 +9,9 @@ import sys
 import tomllib
 
 import pytest
-from run_folders import QUICK, STAX, as_options, summary
 
 import stax
+from run_folders import QUICK, STAX, as_options, summary
 from stax.errors import InvalidInputError
 from stax.numerics import NATIVE, PORTABLE, check_version, continued_numerics
 from stax_command import NUMPY_LIMITS, TORCH_LIMITS, processor_has_avx2

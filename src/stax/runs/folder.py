@@ -151,8 +151,8 @@ class RunFolder:
             raise InvalidInputError(f"numerics in {str(path)!r} must be one of {', '.join(NUMERICS)}, not {shown(numerics)}.")
         if version is not None and (not isinstance(version, int) or isinstance(version, bool)):
             raise InvalidInputError(f"results_version in {str(path)!r} must be an integer, not {shown(version)}.")
-        done = {"task_given": bool(table.get("task_given", False)), "numerics": numerics, "results_version": version}
-        return replace(config, **done), description
+        given = bool(table.get("task_given", False))
+        return replace(config, task_given=given, numerics=numerics, results_version=version), description
 
     def warn_of_versions(self) -> None:
         """Tells if the run was made with other versions of what may change its bits."""

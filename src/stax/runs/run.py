@@ -318,8 +318,13 @@ class _Run:
             )
             # As it was chosen, so that the run goes on there.
             device = str(getattr(search.space, "device", config.device))
-            done = {"device": device, "numerics": numerics_of(search), "results_version": RESULTS_VERSION}
-            self.config = replace(config, parameters=search.parameters, **done)
+            self.config = replace(
+                config,
+                parameters=search.parameters,
+                device=device,
+                numerics=numerics_of(search),
+                results_version=RESULTS_VERSION,
+            )
             yield search, evaluator
 
     def _try_folder(self, search: Search) -> None:
