@@ -393,7 +393,7 @@ TOO_LARGE = {
         (
             *("population_size", "offspring_per_parent", "novelty_neighbors", "archive_additions", "chunk_size"),
             *("emitter_population", "bootstrap_generations", "bandit_window", "grid_cells", "descriptor_samples", "code_size"),
-            *("hidden_sizes", "batch_size", "max_epochs", "patience", "max_images_per_episode"),
+            *("hidden_sizes", "batch_size", "max_epochs", "patience", "max_images_per_episode", "training_set_size"),
         ),
         10**9 + 1,
     ),

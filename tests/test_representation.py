@@ -370,6 +370,14 @@ def test_most_images_are_respected():
     assert learned(max_images_per_episode=1).train(newest, archived).images_seen >= 1
 
 
+def test_a_small_set_can_be_trained_on_several_times():
+    newest, archived = rollouts_of(Pictures(), 10), rollouts_of(Pictures(), 50, seed=1)
+    episode = learned(training_set_size=100, max_images_per_episode=250, patience=9).train(newest, archived)
+    # 99 observations of 33 policies, 20 of them held back: a fourth epoch over the other 79 would be more than 250.
+    assert (episode.images, episode.images_seen, episode.epochs, episode.ended_by) == (99, 237, 3, "max_images")
+    assert learned(training_set_size=100, max_epochs=2).train(newest, archived).images_seen == 158
+
+
 def test_the_newest_are_kept_before_the_archived():
     newest, archived = rollouts_of(Pictures(), 10), rollouts_of(Pictures(), 50, seed=1)
     space = learned(max_images_per_episode=45)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from tiny_task import NoTruthTask, finish, quick_search
 
+import stax
 from stax import InvalidInputError
 from stax.search import METHODS
 from stax.search.parameters import PRESETS, Parameters, allowed, make_parameters
@@ -58,6 +59,12 @@ EDGES = [
         [99, 0],
         "a whole number of at least 100 and at most 1,000,000,000, or none (no limit)",
     ),
+    (
+        "training_set_size",
+        [100, None],
+        [99, 0, 200.5],
+        "a whole number of at least 100 and at most 1,000,000,000, or none (max_images_per_episode)",
+    ),
     ("archive_selection", ["uniform", "most-novel"], ["novel", 1, None], "one of 'uniform', 'most-novel'"),
     ("emitter_sigma", ["distance", "length"], ["third", None], "one of 'distance', 'length'"),
     ("emitter_novelty", ["all", "reward-archive"], ["novelty-archive", 1, None], "one of 'all', 'reward-archive'"),
@@ -92,6 +99,13 @@ EDGES = [
     ("center_observations", [True, False], [1, 0, "true", None], "true or false"),
     ("scale_observations", [True, False], [1, 0, "true", None], "true or false"),
 ]
+
+
+def test_a_training_set_is_not_larger_than_an_episode():
+    with pytest.raises(
+        InvalidInputError, match="training_set_size must be at most max_images_per_episode, which is 2,000, not 3,000"
+    ):
+        stax.make_search("stax", stax.make_task("redundant-arm"), budget=1000, training_set_size=3000)
 
 
 def test_every_parameter_has_its_edges_tested():
