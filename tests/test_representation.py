@@ -372,7 +372,7 @@ def test_most_images_are_respected():
 
 def test_a_small_set_can_be_trained_on_several_times():
     newest, archived = rollouts_of(Pictures(), 10), rollouts_of(Pictures(), 50, seed=1)
-    episode = learned(training_set_size=100, max_images_per_episode=250, patience=9).train(newest, archived)
+    episode = learned(training_set_size=100, max_images_per_episode=250, patience=9, max_epochs=9).train(newest, archived)
     # 99 observations of 33 policies, 20 of them held back: a fourth epoch over the other 79 would be more than 250.
     assert (episode.images, episode.images_seen, episode.epochs, episode.ended_by) == (99, 237, 3, "max_images")
     assert learned(training_set_size=100, max_epochs=2).train(newest, archived).images_seen == 158
