@@ -13,7 +13,7 @@ from contextlib import suppress
 from functools import cache
 from types import FrameType
 
-TORCH_LIMITS = {"ATEN_CPU_CAPABILITY": "avx2", "MKL_CBWR": "AVX2", "ONEDNN_MAX_CPU_ISA": "AVX2"}
+TORCH_LIMITS = {"ATEN_CPU_CAPABILITY": "avx2", "MKL_CBWR": "COMPATIBLE", "ONEDNN_MAX_CPU_ISA": "AVX2"}
 """Environment variables that limit PyTorch, and the two libraries that it computes with, to AVX2."""
 NUMPY_LIMITS = {"NPY_DISABLE_CPU_FEATURES": "X86_V4 AVX512_ICL AVX512_SPR", "OPENBLAS_CORETYPE": "Haswell"}
 """Environment variables that limit NumPy, and the linear algebra of NumPy and SciPy, to AVX2."""
