@@ -22,6 +22,9 @@ from stax.analysis.statistics import (
     holm,
     mann_whitney_p,
     median_interval,
+    shift,
+    shift_interval,
+    sign_test_p,
     smallest_p,
     spread,
     superiority,
@@ -66,6 +69,15 @@ def test_interval_of_the_median():
     assert median_interval([0.5, math.inf]) is None
     # Of three values the median is the lowest with probability 7/27, so 95 % hold the extremes.
     assert median_interval([1.0, 2.0, 4.0]) == (1.0, 4.0)
+
+
+def test_the_sign_test_counts_tosses_of_a_coin():
+    assert sign_test_p(5, 5) == 1 / 32
+    assert sign_test_p(4, 5) == 6 / 32
+    assert sign_test_p(0, 5) == 1
+    # 15 tosses: 1 + 15 + 105 + 455 ways to have at least 12 heads.
+    assert sign_test_p(12, 15) == 576 / 2**15
+    assert sign_test_p(12, 15) < 0.05 < sign_test_p(11, 15)
 
 
 # Two samples
@@ -120,6 +132,34 @@ def test_superiority_counts_pairs(first, second):
     pairs = [(a > b) + 0.5 * (a == b) for a in first for b in second]
     assert superiority(first, second) == pytest.approx(np.mean(pairs))
     assert superiority(first, second) + superiority(second, first) == pytest.approx(1)
+
+
+def test_the_interval_of_a_shift_by_hand():
+    # Of 5 and 5 values 1 + 1 + 2 + 3 + 5 = 12 of 252 orders have U of at most 4, 19 at most 5: 4.8 % and 7.5 %.
+    # So 90 % is from the 5th smallest to the 5th largest of the 25 differences -4 -3 -3 -2 -2 -2 -1 ... shifted by 10.
+    low = [1.0, 2, 3, 4, 5]
+    assert shift_interval([value + 10 for value in low], low) == (8, 12)
+    assert shift([value + 10 for value in low], low) == 10
+    # 1 + 1 + 2 of 252 orders have U of at most 2, 1.6 %, and 7 of 252 at most 3, 2.8 %: 95 % is from the 3rd to the 3rd.
+    assert shift_interval([value + 10 for value in low], low, confidence=0.95) == (7, 13)
+    # Each of 3 above each of 3 is one of 20 orders: 5 %. Of 2 and 3 values it is one of 10.
+    assert shift_interval([1.0, 2, 4], [0.0, 0, 0]) == (1, 4)
+    assert shift_interval([1.0, 2], [0.0, 0, 0]) is None
+    assert shift_interval([0.5] * 5, [0.5] * 5) == (0, 0)
+    # The tables of Mann and Whitney for 15 and 15 values: U of at most 72 is significant on one side at 5 %.
+    values = np.arange(15.0)
+    differences = sorted(a - b for a in values for b in values)
+    assert shift_interval(values, values) == (differences[72], differences[-73])
+
+
+@pytest.mark.parametrize("sizes", [(4, 4), (5, 5), (4, 7), (6, 5), (15, 5)])
+def test_the_interval_of_a_shift_is_what_the_two_sided_test_does_not_reject(sizes):
+    random = np.random.default_rng(sizes)
+    first, second = random.normal(size=sizes[0]), random.normal(loc=1, size=sizes[1])
+    low, high = shift_interval(first, second)
+    assert shift_interval(second, first) == pytest.approx((-high, -low))
+    for shifted, rejected in ((low - 1e-9, True), (low + 1e-9, False), (high - 1e-9, False), (high + 1e-9, True)):
+        assert (mann_whitney_p(first, second + shifted) <= 0.1) == rejected
 
 
 def test_words_for_effects():
