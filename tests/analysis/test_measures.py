@@ -391,3 +391,7 @@ def test_a_curve_between_its_steps():
     assert curve.first_reaching(0.5) == 10
     assert curve.first_reaching(0.51) == 30
     assert curve.first_reaching(0.71) is None
+    # 10 evaluations at 0, 20 at 0.5, then 0.7.
+    assert curve.mean_until(40) == pytest.approx((20 * 0.5 + 10 * 0.7) / 40)
+    assert curve.mean_until(20) == pytest.approx(10 * 0.5 / 20)
+    assert curve.mean_until(5) == 0

@@ -180,7 +180,6 @@ def test_holm():
     assert holm([0.6, 0.9]) == [1.0, 1.0]
 
 
-@settings(deadline=None, max_examples=15)  # statsmodels collects garbage in every call
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=8))
 def test_holm_by_its_definition(p):
     order = np.argsort(p)

@@ -72,6 +72,11 @@ class Curve:
         steps = np.searchsorted(self.evaluations, np.asarray(evaluations), side="right") - 1
         return np.asarray(self.values[steps])
 
+    def mean_until(self, evaluations: int) -> float:
+        """The mean of the value over the first so many evaluations: higher for a curve that rises earlier."""
+        ends = np.minimum(np.append(self.evaluations, evaluations), evaluations)
+        return float(self.values @ np.diff(ends) / evaluations)
+
     def first_reaching(self, value: float) -> int | None:
         """The number of evaluations after which the value is reached; None if it never is."""
         step = int(np.searchsorted(self.values, value, side="left"))

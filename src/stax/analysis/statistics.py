@@ -99,7 +99,7 @@ def sign_test_p(successes: int, count: int) -> float:
 
     A small one says that more than half of all runs succeed, or that the median lies on the side where they do.
     """
-    return sum(math.comb(count, k) for k in range(successes, count + 1)) / 2**count
+    return float(sum(math.comb(count, k) for k in range(successes, count + 1)) / 2**count)
 
 
 # Two samples
@@ -193,12 +193,15 @@ def effect_size(superiority: float) -> str:
 
 
 def holm(p: Sequence[float]) -> list[float]:
-    """The p of a family of tests, corrected after Holm and Bonferroni so that they can be read one by one."""
-    if len(p) < 2:
-        return list(p)
-    from statsmodels.stats.multitest import multipletests
+    """Correct the p of a family of tests after Holm and Bonferroni so that they can be read one by one.
 
-    return [float(corrected) for corrected in multipletests(list(p), method="holm")[1]]
+    The smallest p is multiplied by the number of tests, the next by one less, and so on; none becomes smaller than one before it.
+    """
+    corrected, highest = [0.0] * len(p), 0.0
+    for place, number in enumerate(sorted(range(len(p)), key=lambda number: p[number])):
+        highest = max(highest, min(1.0, (len(p) - place) * p[number]))
+        corrected[number] = highest
+    return corrected
 
 
 @dataclass(frozen=True)
