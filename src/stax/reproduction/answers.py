@@ -1,372 +1,341 @@
-"""What claims are answered with: tests of our runs, each of which says what was found and whether a claim holds.
+"""The ways in which a claim of the paper is judged: as an order, as sameness, by a threshold.
 
-A claim that two methods differ or do not is tested as in the paper: two-sided Mann-Whitney U over seeds, Holm-Bonferroni
-within the family of all baselines, ablations or training regimes on the task. Claims without a test in the paper compare
-medians. With too few seeds for a test, the medians are shown and the verdict says so.
+Every judgement gives one part per task and, for rewards, per area. A claim agrees if all of its parts do and differs if one does;
+otherwise it cannot be told. `docs/reproduce.md` explains the rules.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, Protocol
 
-import numpy as np
+from stax.analysis.statistics import (
+    EQUIVALENCE_CONFIDENCE,
+    SIGNIFICANCE,
+    holm,
+    mann_whitney_p,
+    shift,
+    shift_interval,
+    sign_test_p,
+    superiority,
+)
+from stax.reproduction.evidence import MINIMUM_SEEDS, Evidence, Measure, Panel, name_of, panels
+from stax.reproduction.results import title
 
-from stax.analysis.measures import archive_ends, coverage_grid
-from stax.analysis.recorded import RecordedRun
-from stax.analysis.statistics import Comparison, compare_with
-from stax.reproduction.learned_figures import SimilarityValues, Split
-from stax.reproduction.plan import ABLATIONS, BASELINES, REGIMES, TASKS
-from stax.reproduction.results import PaperRuns, name_of, title
-
-Verdict = Literal["agrees", "differs", "cannot be told"]
-Expected = Literal["same", "higher", "lower"]
-HIGH_REWARD = 0.8
-CURLING, MAZE, ARM = TASKS
-Sample = list[float]
+Verdict = Literal["agrees", "differs", "cannot be told", "by construction"]
+AGREES: Verdict = "agrees"
+DIFFERS: Verdict = "differs"
+CANNOT: Verdict = "cannot be told"
+BY_CONSTRUCTION: Verdict = "by construction"
+Side = Literal["above", "below"]
+_SHOWN_PAIRS = 2
+"""Differences shown one by one; of more pairs, only the largest difference is shown."""
 
 
-@dataclass(frozen=True, eq=False)
-class Evidence:
-    """All that claims are tested by."""
+@dataclass(frozen=True)
+class Part:
+    """What our runs say on one task, in one area."""
 
-    runs: PaperRuns
-    similarities: dict[str, SimilarityValues]
-    splits: list[Split]
-    reconstruction_error: float
-    """Of the arm's observations, mean squared."""
-    mean_picture_error: float
-    """The same if the mean picture were the reconstruction."""
+    words: str
+    verdict: Verdict
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What our runs say."""
+    """What our runs say to a claim."""
 
-    ours: str
-    holds: bool | None
-    """None if there are too few seeds for the test."""
+    parts: tuple[Part, ...]
 
     @property
     def verdict(self) -> Verdict:
-        return "cannot be told" if self.holds is None else "agrees" if self.holds else "differs"
+        return together([part.verdict for part in self.parts])
 
 
-# What claims are tested with
+class Judgement(Protocol):
+    """A way to judge a claim."""
+
+    @property
+    def measure(self) -> Measure | None: ...
+
+    def __call__(self, evidence: Evidence, published: bool) -> list[Part]: ...
 
 
-def _family(runs: PaperRuns, measure: str, task: str, reference: str, keys: tuple[str, ...]) -> dict[str, Comparison]:
-    """All methods of a family against one of them, by one measure."""
-    samples = {key: _sample(runs, measure, task, key) for key in keys if key != reference}
-    return compare_with(_sample(runs, measure, task, reference), samples)
+def together(verdicts: Sequence[Verdict]) -> Verdict:
+    """The verdict on a claim by the verdicts on its parts."""
+    if DIFFERS in verdicts:
+        return DIFFERS
+    return verdicts[0] if len(set(verdicts)) == 1 else CANNOT
 
 
-def _sample(runs: PaperRuns, measure: str, task: str, key: str) -> Sample:
-    """By seed: coverage, early coverage, reward (mean over areas), reward over time, or reward N (of one area)."""
-    if measure == "coverage":
-        return runs.coverage(task, key)
-    if measure == "early coverage":
-        return runs.coverage_at(task, key, 0.2)
-    if measure == "reward":
-        return runs.mean_reward(task, key)
-    if measure == "reward over time":
-        return runs.mean_reward_over_time(task, key)
-    return runs.reward(task, key, int(measure.removeprefix("reward ")))
+def _judged(right: bool, wrong: bool) -> Verdict:
+    return AGREES if right else DIFFERS if wrong else CANNOT
 
 
-def _median(values: Sequence[float]) -> float:
-    return float(np.median(values)) if len(values) else float("nan")
+def _part(panel: Panel, details: Sequence[str], verdict: Verdict) -> Part:
+    return Part(f"{panel.head}: {', '.join(details)}; {panel.seeds}", verdict)
 
 
-def _said(runs: PaperRuns, measure: str, task: str, *keys: str) -> str:
-    form = ".1f" if "coverage" in measure else ".2f"
-    unit = " %" if "coverage" in measure else ""
-    return ", ".join(f"{name_of(key)} {_median(_sample(runs, measure, task, key)):{form}}{unit}" for key in keys)
+def _without_verdict(panel: Panel) -> Part:
+    shown = [panel.value(key) for key in panel.keys]
+    return Part(f"{panel.head}: {', '.join(shown)} ({panel.problem})" if shown else panel.problem, CANNOT)
 
 
-def _p(comparison: Comparison) -> str:
-    if comparison.p_holm is None:
-        return f"too few seeds for p < {comparison.smallest_p_holm:.2g}"
-    return f"p = {comparison.p_holm:.2g}, A = {comparison.superiority:.2f}"
+def _difference(panel: Panel, first: str, second: str) -> str:
+    """How far the first method lies above the second, with the 90 % interval."""
+    low, high = _interval(panel.samples[first], panel.samples[second])
+    middle, ends = (
+        panel.measure.difference(shift(panel.samples[first], panel.samples[second])),
+        map(panel.measure.difference, (low, high)),
+    )
+    return f"{name_of(first)} - {name_of(second)} {middle} [{', '.join(ends)}]"
+
+
+# Orders
 
 
 @dataclass(frozen=True)
-class Pair:
-    """One method against another of its family."""
+class Ordering:
+    """Some methods above, or below, another one: two-sided Mann-Whitney tests against it, corrected after Holm.
 
-    measure: str
+    The family of tests is all methods of `family` against the reference on one task, in one area, or the tests on all tasks. A
+    method of the family without runs counts as a test with p = 1.
+    """
+
+    measure: Measure
     tasks: tuple[str, ...]
+    others: tuple[str, ...]
+    side: Side
+    reference: str
+    family: tuple[str, ...] = ()
+    over_tasks: bool = False
+
+    def __call__(self, evidence: Evidence, published: bool) -> list[Part]:
+        keys = (self.reference, *self.others)
+        found = list(panels(evidence, self.measure, self.tasks, keys, published, also=self.family))
+        tests = [self._tests(panel) for panel in found]
+        if self.over_tasks:
+            corrected = iter(holm([p for family in tests for p in family.values()]))
+            tests = [{key: next(corrected) for key in family} for family in tests]
+        else:
+            tests = [dict(zip(family, holm(list(family.values())), strict=True)) for family in tests]
+        return [self._judge(panel, p) for panel, p in zip(found, tests, strict=True)]
+
+    def _tests(self, panel: Panel) -> dict[str, float]:
+        """The uncorrected p of every method of the family against the reference."""
+        reference = panel.samples.get(self.reference)
+        keys = [key for key in dict.fromkeys((*self.others, *self.family)) if key != self.reference]
+        return {
+            key: mann_whitney_p(panel.samples[key], reference) if reference and panel.samples.get(key) else 1.0 for key in keys
+        }
+
+    def _judge(self, panel: Panel, p: dict[str, float]) -> Part:
+        if panel.problem:
+            return _without_verdict(panel)
+        words, verdicts = [panel.value(self.reference)], []
+        for key in self.others:
+            ahead = superiority(panel.samples[key], panel.samples[self.reference])
+            words.append(f"{panel.value(key)} (p = {p[key]:.2g}, A = {ahead:.2f})")
+            verdicts.append(_by_test(p[key], ahead, self.side))
+        return _part(panel, words, together(verdicts))
+
+
+def _by_test(p: float, ahead: float, side: Side) -> Verdict:
+    significant = p <= SIGNIFICANCE
+    above, below = significant and ahead > 0.5, significant and ahead < 0.5
+    return _judged(above, below) if side == "above" else _judged(below, above)
+
+
+@dataclass(frozen=True)
+class LargerGap:
+    """A method is behind another everywhere, and on one task by more than on others.
+
+    Agrees if the 90 % intervals of the gaps, in the measure's unit, lie above 0, and the one of the larger gap above the others.
+    """
+
+    measure: Measure
     key: str
     reference: str
-    family: tuple[str, ...]
-    expected: Expected
+    larger: str
+    smaller: tuple[str, ...]
 
-    def __call__(self, evidence: Evidence) -> Answer:
-        words, outcomes = [], []
+    def __call__(self, evidence: Evidence, published: bool) -> list[Part]:
+        found = list(panels(evidence, self.measure, (self.larger, *self.smaller), (self.key, self.reference), published))
+        troubled = [_without_verdict(panel) for panel in found if panel.problem]
+        return troubled or [self._compare(found[0], panel) for panel in found[1:]]
+
+    def _compare(self, larger: Panel, smaller: Panel) -> Part:
+        (low, high), (other_low, other_high) = self._gap(larger), self._gap(smaller)
+        verdict = _judged(low > other_high and other_low > 0, high < other_low or high < 0 or other_high < 0)
+        words = [
+            f"{panel.head}: {panel.value(self.key)}, {panel.value(self.reference)},"
+            f" difference {_difference(panel, self.reference, self.key)}; {panel.seeds}"
+            for panel in (larger, smaller)
+        ]
+        return Part("; ".join(words), verdict)
+
+    def _gap(self, panel: Panel) -> tuple[float, float]:
+        return _interval(panel.samples[self.reference], panel.samples[self.key])
+
+
+def _interval(
+    first: Sequence[float], second: Sequence[float], confidence: float = EQUIVALENCE_CONFIDENCE
+) -> tuple[float, float]:
+    interval = shift_interval(first, second, confidence=confidence)
+    return interval or (float("-inf"), float("inf"))
+
+
+# Sameness
+
+
+@dataclass(frozen=True)
+class Same:
+    """Pairs of methods that differ by less than the measure's margin.
+
+    Agrees if the 90 % interval of every difference lies within the margin. Differs if one lies outside, and does so at a confidence
+    that is corrected after Bonferroni for the pairs of one task and area.
+    """
+
+    measure: Measure
+    tasks: tuple[str, ...]
+    pairs: tuple[tuple[str, str], ...]
+
+    def __call__(self, evidence: Evidence, published: bool) -> list[Part]:
+        keys = tuple(dict.fromkeys(key for pair in self.pairs for key in pair))
+        return [self._judge(panel) for panel in panels(evidence, self.measure, self.tasks, keys, published)]
+
+    def _judge(self, panel: Panel) -> Part:
+        if panel.problem:
+            return _without_verdict(panel)
+        verdicts = [self._compare(panel.samples[first], panel.samples[second]) for first, second in self.pairs]
+        return _part(panel, [*(panel.value(key) for key in panel.keys), *self._differences(panel)], together(verdicts))
+
+    def _compare(self, first: Sequence[float], second: Sequence[float]) -> Verdict:
+        low, high = _interval(first, second)
+        corrected = 1 - (1 - EQUIVALENCE_CONFIDENCE) / len(self.pairs)
+        surely_low, surely_high = _interval(first, second, corrected)
+        margin = self.measure.margin
+        return _judged(-margin < low and high < margin, surely_low > margin or surely_high < -margin)
+
+    def _differences(self, panel: Panel) -> list[str]:
+        if len(self.pairs) <= _SHOWN_PAIRS:
+            return [f"difference {_difference(panel, *pair)}" for pair in self.pairs]
+        widest = max(self.pairs, key=lambda pair: max(map(abs, _interval(panel.samples[pair[0]], panel.samples[pair[1]]))))
+        return [f"largest difference {_difference(panel, *widest)}"]
+
+
+@dataclass(frozen=True)
+class NotAbove:
+    """Methods that are not above another by the measure's margin or more, by the 90 % interval of the difference."""
+
+    measure: Measure
+    tasks: tuple[str, ...]
+    others: tuple[str, ...]
+    reference: str
+
+    def __call__(self, evidence: Evidence, published: bool) -> list[Part]:
+        found = panels(evidence, self.measure, self.tasks, (self.reference, *self.others), published)
+        return [_without_verdict(panel) if panel.problem else self._judge(panel) for panel in found]
+
+    def _judge(self, panel: Panel) -> Part:
+        words, verdicts = [panel.value(self.reference)], []
+        corrected = 1 - (1 - EQUIVALENCE_CONFIDENCE) / len(self.others)
+        for key in self.others:
+            _, high = _interval(panel.samples[key], panel.samples[self.reference])
+            surely_low, _ = _interval(panel.samples[key], panel.samples[self.reference], corrected)
+            verdicts.append(_judged(high < self.measure.margin, surely_low > self.measure.margin))
+            words += [panel.value(key), f"difference {_difference(panel, key, self.reference)}"]
+        return _part(panel, words, together(verdicts))
+
+
+# Thresholds
+
+
+@dataclass(frozen=True)
+class Threshold:
+    """Runs that reach a value, or stay below it: a one-sided sign test of the median, or all runs if `every`.
+
+    A measure with a horizon never falls. In shorter runs, what is not reached yet may still be reached: then there is no verdict.
+    """
+
+    measure: Measure
+    tasks: tuple[str, ...]
+    key: str
+    side: Side
+    limit: float
+    every: bool = False
+
+    def __call__(self, evidence: Evidence, published: bool) -> list[Part]:
+        found = panels(evidence, self.measure, self.tasks, (self.key,), published)
+        return [_without_verdict(panel) if panel.problem else self._judge(panel) for panel in found]
+
+    def _judge(self, panel: Panel) -> Part:
+        sample = panel.samples[self.key]
+        reached = sum(value >= self.limit for value in sample)
+        words = f"{reached} of {len(sample)} runs reach {self.measure.words(self.limit)}"
+        if self.every:
+            above, below = reached == len(sample), reached < len(sample)
+        else:
+            p = {"above": sign_test_p(reached, len(sample)), "below": sign_test_p(len(sample) - reached, len(sample))}
+            above, below = p["above"] <= SIGNIFICANCE, p["below"] <= SIGNIFICANCE
+            words += f" (p = {min(p.values()):.2g})"
+        if below and self.measure.horizon and panel.evaluations < self.measure.horizon:
+            words, below = f"{words}, which may change until {self.measure.horizon:,} evaluations", False
+        verdict = _judged(above, below) if self.side == "above" else _judged(below, above)
+        return _part(panel, [panel.value(self.key), words], verdict)
+
+
+@dataclass(frozen=True)
+class ShareOf:
+    """A method above, or below, a share of what another one has: a two-sided Mann-Whitney test against that share."""
+
+    measure: Measure
+    tasks: tuple[str, ...]
+    key: str
+    side: Side
+    share: float
+    reference: str
+
+    def __call__(self, evidence: Evidence, published: bool) -> list[Part]:
+        found = panels(evidence, self.measure, self.tasks, (self.key, self.reference), published)
+        return [_without_verdict(panel) if panel.problem else self._judge(panel) for panel in found]
+
+    def _judge(self, panel: Panel) -> Part:
+        sample, bar = panel.samples[self.key], [self.share * value for value in panel.samples[self.reference]]
+        p, ahead = mann_whitney_p(sample, bar), superiority(sample, bar)
+        test = f"against {100 * self.share:.0f} % of that: p = {p:.2g}, A = {ahead:.2f}"
+        return _part(panel, [panel.value(self.key), panel.value(self.reference), test], _by_test(p, ahead, self.side))
+
+
+# Others
+
+
+@dataclass(frozen=True)
+class SplitAreas:
+    """One reward area is several zones in the learned space and one in the ground truth: an example of it among our runs."""
+
+    tasks: tuple[str, ...]
+    measure: None = None
+
+    def __call__(self, evidence: Evidence, published: bool) -> list[Part]:
+        words, example, enough = [], False, False
         for task in self.tasks:
-            family = self.family if self.key in self.family else (*self.family, self.key)
-            comparison = _family(evidence.runs, self.measure, task, self.reference, family)[self.key]
-            words.append(
-                f"{title(task)}: {_said(evidence.runs, self.measure, task, self.key, self.reference)} ({_p(comparison)})"
-            )
-            outcomes.append(self._holds(comparison))
-        return Answer("; ".join(words), _all(outcomes))
-
-    def _holds(self, comparison: Comparison) -> bool | None:
-        return _as_expected(comparison, self.expected)
-
-
-def _as_expected(comparison: Comparison, expected: Expected) -> bool | None:
-    """None if that cannot be told, for want of seeds."""
-    if comparison.p_holm is None:
-        return None
-    if expected == "same":
-        return not comparison.significant
-    ahead = comparison.superiority > 0.5
-    return comparison.significant and ahead == (expected == "higher")
-
-
-def _all(outcomes: Sequence[bool | None]) -> bool | None:
-    """Whether all hold; None if that cannot be told of some, or if there are none."""
-    if any(outcome is False for outcome in outcomes):
-        return False
-    return None if not outcomes or any(outcome is None for outcome in outcomes) else True
+            counted = [split for split in evidence.splits.get(task, []) if split.enough]
+            examples = [split for split in counted if split.parts_learned > split.parts_ground_truth == 1]
+            words.append(f"{title(task)}: {len(examples)} of {len(counted)} runs")
+            if len(counted) >= MINIMUM_SEEDS:
+                enough, example = True, example or bool(examples)
+        if not enough:
+            words.append(f"{MINIMUM_SEEDS} runs of one task with enough policies in one area are needed")
+        return [Part("; ".join(words), _judged(enough and example, enough and not example))]
 
 
 @dataclass(frozen=True)
-class Several:
-    """A claim of several pairs, all of which must hold."""
+class ByConstruction:
+    """A sentence that any run shows, whatever it finds."""
 
-    pairs: tuple[Pair, ...]
+    reason: str
+    measure: None = None
 
-    def __call__(self, evidence: Evidence) -> Answer:
-        answers = [pair(evidence) for pair in self.pairs]
-        return Answer("; ".join(answer.ours for answer in answers), _all([answer.holds for answer in answers]))
-
-
-@dataclass(frozen=True)
-class BelowAll:
-    """One method below every other of its family, on every task."""
-
-    measure: str
-    key: str
-    family: tuple[str, ...]
-
-    def __call__(self, evidence: Evidence) -> Answer:
-        words, outcomes = [], []
-        for task in TASKS:
-            others = _family(evidence.runs, self.measure, task, self.key, self.family)
-            outcomes += [_as_expected(comparison, "higher") for comparison in others.values()]
-            said = [_said(evidence.runs, self.measure, task, self.key)]
-            for key, comparison in others.items():
-                p = "" if comparison.p_holm is None else f" ({_p(comparison)})"
-                said.append(_said(evidence.runs, self.measure, task, key) + p)
-            words.append(f"{title(task)}: {', '.join(said)}")
-        untold = "; too few seeds for a test" if any(outcome is None for outcome in outcomes) else ""
-        return Answer(f"{self.measure}, {'; '.join(words)}{untold}", _all(outcomes))
-
-
-@dataclass(frozen=True)
-class Ordered:
-    """One method's median above another's, on every task."""
-
-    measure: str
-    above: str
-    below: str
-
-    def __call__(self, evidence: Evidence) -> Answer:
-        words, holds = [], True
-        for task in TASKS:
-            above, below = (_median(_sample(evidence.runs, self.measure, task, key)) for key in (self.above, self.below))
-            words.append(f"{title(task)}: {_said(evidence.runs, self.measure, task, self.above, self.below)}")
-            holds &= above > below
-        return Answer(f"{self.measure}, {'; '.join(words)}", holds)
-
-
-@dataclass(frozen=True)
-class Extreme:
-    """A method with the highest, or the lowest, median of some, on every task."""
-
-    measure: str
-    key: str
-    keys: tuple[str, ...]
-    highest: bool = True
-
-    def __call__(self, evidence: Evidence) -> Answer:
-        words, holds = [], True
-        for task in TASKS:
-            medians = {other: _median(_sample(evidence.runs, self.measure, task, other)) for other in self.keys}
-            holds &= medians[self.key] == (max if self.highest else min)(medians.values())
-            words.append(f"{title(task)}: {_said(evidence.runs, self.measure, task, *self.keys)}")
-        return Answer("; ".join(words), holds)
-
-
-@dataclass(frozen=True)
-class MoreRewarded:
-    """Archives with a larger share of rewarded policies than others, on every task."""
-
-    more: tuple[str, ...]
-    fewer: tuple[str, ...]
-
-    def __call__(self, evidence: Evidence) -> Answer:
-        words, holds = [], True
-        for task in TASKS:
-            shares = {key: _rewarded_share(evidence.runs, task, key) for key in (*self.more, *self.fewer)}
-            words.append(f"{title(task)}: " + ", ".join(f"{name_of(key)} {100 * share:.0f} %" for key, share in shares.items()))
-            holds &= min(shares[key] for key in self.more) > max(shares[key] for key in self.fewer)
-        return Answer(f"archived policies in reward areas, {'; '.join(words)}", holds)
-
-
-# Claims that need a function of their own
-
-
-def small_on_the_maze(evidence: Evidence) -> Answer:
-    runs = evidence.runs
-    lost = {task: _median(runs.coverage(task, "ns")) - _median(runs.coverage(task, "stax")) for task in (MAZE, ARM)}
-    words = ", ".join(f"{title(task)} {points:.1f} points" for task, points in lost.items())
-    return Answer(f"STAX covers less than NS by: {words}", lost[MAZE] < lost[ARM])
-
-
-def emitters_are_soon(evidence: Evidence) -> Answer:
-    """Evaluations to a high reward, the median over seeds, for every area of every task."""
-    runs = evidence.runs
-    words, sooner, compared = [], 0, 0
-    for task in TASKS:
-        for area in range(len(runs.areas(task))):
-            when = {key: _median(runs.evaluations_to(task, key, area, HIGH_REWARD)) for key in BASELINES}
-            others = [when[key] for key in BASELINES if key not in ("stax", "serene")]
-            if not np.isfinite(min(*others, when["stax"])):
-                continue
-            compared += 1
-            sooner += when["stax"] <= min(others)
-            words.append(
-                f"{title(task)} area {area + 1}: STAX {_when(when['stax'])}, soonest without emitters {_when(min(others))}"
-            )
-    if not compared:
-        return Answer(f"no method reaches {HIGH_REWARD:g} in any area", None)
-    return Answer("; ".join(words), sooner > compared / 2)
-
-
-def _when(evaluations: float) -> str:
-    return f"{evaluations:,.0f}" if np.isfinite(evaluations) else "never"
-
-
-def moo_nr_finds_one_area(evidence: Evidence) -> Answer:
-    runs = evidence.runs
-    found = {task: np.mean([max(rewards) > 0 for rewards in zip(*runs.rewards(task, "moo-nr"), strict=True)]) for task in TASKS}
-    words = ", ".join(f"{title(task)} {100 * share:.0f} %" for task, share in found.items())
-    return Answer(f"runs that found at least one area: {words}", all(share == 1 for share in found.values()))
-
-
-def moo_nr_leaves_the_hardest(evidence: Evidence) -> Answer:
-    runs = evidence.runs
-    words, holds = [], True
-    for task in TASKS:
-        medians = [_median(rewards) for rewards in runs.rewards(task, "moo-nr")]
-        words.append(f"{title(task)}: best area {max(medians):.2f}, worst {min(medians):.2f}")
-        holds &= max(medians) >= HIGH_REWARD > min(medians)
-    return Answer(f"MOO-NR, {'; '.join(words)}", holds)
-
-
-def taxons_earns_less_on_the_arm(evidence: Evidence) -> Answer:
-    runs = evidence.runs
-    pairs = [
-        (_median(runs.reward(ARM, "taxons", area)), _median(runs.reward(ARM, "stax", area)))
-        for area in range(len(runs.areas(ARM)))
-    ]
-    words = ", ".join(f"area {number}: TAXONS {taxons:.2f}, STAX {stax:.2f}" for number, (taxons, stax) in enumerate(pairs, 1))
-    return Answer(words, all(taxons < stax for taxons, stax in pairs))
-
-
-def _rewarded_share(runs: PaperRuns, task: str, key: str) -> float:
-    """Of the archived policies, the median over seeds."""
-    shares = []
-    for run in runs.group(task, key).group.runs:
-        ends = archive_ends(run)
-        shares.append(len(ends.rewarded) / max(len(ends.rewarded) + len(ends.exploring), 1))
-    return _median(shares)
-
-
-def me_is_most_uniform(evidence: Evidence) -> Answer:
-    """Policies per visited cell, their standard deviation over their mean: 0 if all cells hold equally many."""
-    words, holds = [], True
-    for task in TASKS:
-        values = {key: _median([_unevenness(run) for run in evidence.runs.group(task, key).group.runs]) for key in BASELINES}
-        words.append(f"{title(task)}: " + ", ".join(f"{name_of(key)} {value:.2f}" for key, value in values.items()))
-        holds &= values["map-elites"] == min(values.values())
-    return Answer(f"unevenness over the cells, {'; '.join(words)}", holds)
-
-
-def _unevenness(run: RecordedRun) -> float:
-    ends = archive_ends(run)
-    grid = coverage_grid(run.task, run.config.parameters.grid_cells)
-    assert grid is not None
-    counts = np.unique(grid.cell(np.concatenate([ends.exploring, ends.rewarded])), return_counts=True)[1]
-    return float(counts.std() / counts.mean())
-
-
-def earlier_with_five(evidence: Evidence) -> Answer:
-    words, holds = [], True
-    for task in TASKS:
-        medians = {key: _median(_sample(evidence.runs, "early coverage", task, key)) for key in ABLATIONS}
-        words.append(f"{title(task)}: {_said(evidence.runs, 'early coverage', task, *ABLATIONS)}")
-        holds &= min(medians["stax"], medians["stax-alt-multi"]) > max(medians["stax-single"], medians["stax-alt-single"])
-    return Answer(f"after a fifth of the budget, {'; '.join(words)}", holds)
-
-
-def untrained_is_worst_on_curling(evidence: Evidence) -> Answer:
-    runs = evidence.runs
-    lost = {task: 1 - _median(runs.coverage(task, "stax-nt")) / _median(runs.coverage(task, "stax")) for task in TASKS}
-    words = ", ".join(f"{title(task)} {100 * share:.0f} %" for task, share in lost.items())
-    return Answer(f"coverage lost without training: {words}", lost[CURLING] == max(lost.values()))
-
-
-def untrained_earns_nothing_on_curling(evidence: Evidence) -> Answer:
-    medians = [_median(rewards) for rewards in evidence.runs.rewards(CURLING, "stax-nt")]
-    return Answer(f"STAX-NT on Curling: {', '.join(f'{reward:.2f}' for reward in medians)}", max(medians) == 0)
-
-
-def untrained_finds_easy_areas(evidence: Evidence) -> Answer:
-    best = {task: max(_median(rewards) for rewards in evidence.runs.rewards(task, "stax-nt")) for task in (MAZE, ARM)}
-    words = ", ".join(f"{title(task)} {reward:.2f}" for task, reward in best.items())
-    return Answer(f"best area of STAX-NT: {words}", min(best.values()) >= HIGH_REWARD)
-
-
-def hardest_maze_area(evidence: Evidence) -> Answer:
-    runs = evidence.runs
-    medians = [_median(rewards) for rewards in runs.rewards(MAZE, "stax")]
-    hardest = int(np.argmin(medians))
-    return Pair(f"reward {hardest}", (MAZE,), "stax", "stax-reset", REGIMES, "higher")(evidence)
-
-
-def reconstructs(evidence: Evidence) -> Answer:
-    error, otherwise = evidence.reconstruction_error, evidence.mean_picture_error
-    words = f"mean squared error {error:.4f}, {otherwise:.4f} for the mean picture"
-    return Answer(words, 0 < error < 0.75 * otherwise)
-
-
-def similar_to_the_truth(evidence: Evidence) -> Answer:
-    compared = {
-        task: compare_with(values.random, {"trained": values.trained})["trained"]
-        for task, values in evidence.similarities.items()
-        if values.trained and values.random
-    }
-    words = []
-    for task, comparison in compared.items():
-        values = evidence.similarities[task]
-        medians = f"trained {_median(values.trained):.2f}, random {_median(values.random):.2f}"
-        words.append(f"{title(task)}: {medians} ({_p(comparison)})")
-    outcomes = [None if c.p_holm is None else c.significant and c.superiority > 0.5 for c in compared.values()]
-    return Answer("; ".join(words), _all(outcomes))
-
-
-def areas_are_split(evidence: Evidence) -> Answer:
-    counted = [split for split in evidence.splits if split.enough]
-    if not counted:
-        return Answer("no run found enough rewarding policies of one area", None)
-    words = "; ".join(
-        f"{title(split.task)} area {split.area + 1}: {split.parts_ground_truth} in the ground truth, {split.parts_learned} learned"
-        for split in counted
-    )
-    return Answer(f"parts, {words}", any(split.parts_learned > split.parts_ground_truth == 1 for split in counted))
+    def __call__(self, evidence: Evidence, published: bool) -> list[Part]:
+        return [Part(self.reason, BY_CONSTRUCTION)]

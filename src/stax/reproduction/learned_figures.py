@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from stax.analysis.comparison_plots import draw_ends
 from stax.analysis.measures import descriptor_similarity, final_policies, random_similarity
+from stax.analysis.recorded import RecordedRun
 from stax.analysis.style import INK, tidy
 from stax.representation.learned import LearnedSpace
 from stax.reproduction.figures import REWARDED, head
@@ -22,7 +23,7 @@ from stax.search.policy_set import PolicySet
 _SHOWN = 8
 """Pictures of the reconstruction figure."""
 _MOST_COMPARED = 2000
-"""Policies whose random descriptors are computed; the similarity of so many hardly differs from that of all."""
+"""Policies whose random descriptors, or whose distances to each other, are computed; the results hardly differ from those of all."""
 _SPLIT_SHARE = 0.2
 """Of the largest distance between two policies of an area: groups that are so far apart are parts of their own."""
 _LEAST_PART = 0.05
@@ -42,7 +43,7 @@ class SimilarityValues:
 def similarities(runs: PaperRuns) -> dict[str, SimilarityValues]:
     """Of learned and of random descriptors, on every task."""
     found = {}
-    for task in TASKS:
+    for task in (task for task in TASKS if runs.has(task, "stax")):
         trained, random = [], []
         for run in runs.group(task, "stax").group.runs:
             result = load(run.path)
@@ -124,18 +125,34 @@ class Split:
 
 
 def splits(runs: PaperRuns) -> list[Split]:
-    """For each task, the reward area with the most policies in the run that covered the most; those with too few are left out."""
-    found = []
-    for task in TASKS:
-        policies = final_policies(runs.best(task, "stax"))
-        areas = policies.reward_area[policies.reward > 0]
-        if not len(areas):
-            continue
-        area = int(np.bincount(areas).argmax())
-        inside = policies.take((policies.reward_area == area) & (policies.reward > 0))
-        if len(inside) >= 3:
-            found.append(_split(task, area, inside))
-    return found
+    """For each task, the split of the run of STAX that covered the most; tasks with too few policies are left out."""
+    found = [split_of(task, runs.best(task, "stax")) for task in TASKS if runs.has(task, "stax")]
+    return [split for split in found if split is not None]
+
+
+def every_split(runs: PaperRuns) -> dict[str, list[Split]]:
+    """For each task, the splits of all runs of STAX; runs with too few policies are left out."""
+    found = {
+        task: [split_of(task, run) for run in runs.group(task, "stax").group.runs] for task in TASKS if runs.has(task, "stax")
+    }
+    return {task: [split for split in some if split is not None] for task, some in found.items()}
+
+
+def split_of(task: str, run: RecordedRun) -> Split | None:
+    """The reward area of a run with the most policies, in both spaces; None if it has too few.
+
+    Of many policies a uniform sample is taken, always the same.
+    """
+    policies = final_policies(run)
+    areas = policies.reward_area[policies.reward > 0]
+    if not len(areas):
+        return None
+    area = int(np.bincount(areas).argmax())
+    inside = policies.take((policies.reward_area == area) & (policies.reward > 0))
+    if len(inside) > _MOST_COMPARED:
+        chosen = np.random.default_rng(0).choice(len(inside), _MOST_COMPARED, replace=False, shuffle=False)
+        inside = inside.take(np.sort(chosen))
+    return _split(task, area, inside) if len(inside) >= 3 else None
 
 
 def _split(task: str, area: int, policies: PolicySet) -> Split:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,8 +13,9 @@ from matplotlib.figure import Figure
 from stax.analysis.measures import final_policies, reconstruction_error
 from stax.analysis.style import save_figure
 from stax.representation.learned import LearnedSpace
-from stax.reproduction.answers import Evidence
 from stax.reproduction.claims import AnsweredClaim, answered_claims
+from stax.reproduction.claims_table import claims_csv, claims_table
+from stax.reproduction.evidence import Evidence
 from stax.reproduction.figures import (
     ablation_figures,
     archive_figures,
@@ -28,6 +27,7 @@ from stax.reproduction.figures import (
 from stax.reproduction.learned_figures import (
     SimilarityValues,
     Split,
+    every_split,
     reconstruction_figures,
     similarities,
     similarity_figures,
@@ -38,7 +38,7 @@ from stax.reproduction.plan import Item
 from stax.reproduction.results import PaperRuns
 from stax.runs.config import machine, versions
 from stax.runs.files import write_text
-from stax.runs.result import load
+from stax.runs.result import Result, load
 from stax.search.policy_set import PolicySet
 
 Say = Callable[[str], None]
@@ -73,8 +73,7 @@ class Making:
         return _FIGURES[item](self.runs) if item in _FIGURES else {}
 
     def claims(self) -> list[AnsweredClaim]:
-        error, otherwise = arm_errors(self.runs)
-        return answered_claims(Evidence(self.runs, self.similarities(), self.splits(), error, otherwise))
+        return answered_claims(Evidence(self.runs, self.similarities(), every_split(self.runs), arm_errors(self.runs)))
 
 
 _FIGURES: dict[str, Callable[[PaperRuns], dict[str, Figure]]] = {
@@ -87,13 +86,18 @@ _FIGURES: dict[str, Callable[[PaperRuns], dict[str, Figure]]] = {
 }
 
 
-def arm_errors(runs: PaperRuns) -> tuple[float, float]:
-    """How wrong the autoencoder's pictures of the arm are, and how wrong the mean picture would be; mean squared, in [0, 1]."""
-    result = load(runs.best("redundant-arm", "stax").path)
+def arm_errors(runs: PaperRuns) -> list[float]:
+    """Errors of STAX's reconstructions of the arm, by seed, as shares of the errors of the mean picture, both mean squared."""
+    if not runs.has("redundant-arm", "stax"):
+        return []
+    return [_arm_error(load(run.path)) for run in runs.group("redundant-arm", "stax").group.runs]
+
+
+def _arm_error(result: Result) -> float:
     policies: PolicySet = final_policies(result, _MOST_PICTURED)
     error = reconstruction_error(cast(LearnedSpace, result.space), result.task, policies)
     pictures = result.task.observe(policies.rollouts()).reshape(-1, *result.task.observation_shape) / 255
-    return float(error or 0.0), float(np.square(pictures - pictures.mean(axis=0)).mean())
+    return float(error or 0.0) / float(np.square(pictures - pictures.mean(axis=0)).mean())
 
 
 def make_all(items: Sequence[Item], runs: PaperRuns, out: Path, *, command: str, say: Say) -> list[Path]:
@@ -108,7 +112,7 @@ def make_all(items: Sequence[Item], runs: PaperRuns, out: Path, *, command: str,
         say(f"making {item.name}: {item.about}")
         if item.name == "claims":
             tested = making.claims()
-            write_text(out / "claims.csv", _claims_csv(tested))
+            write_text(out / "claims.csv", claims_csv(tested))
             written.append(out / "claims.csv")
             continue
         figures = making.figures(item.name)
@@ -117,15 +121,6 @@ def make_all(items: Sequence[Item], runs: PaperRuns, out: Path, *, command: str,
             written += save_figure(figure, folder / name)
     write_text(out / "README.md", _page(items, runs, shown, tested, command))
     return [*written, out / "README.md"]
-
-
-def _claims_csv(tested: Sequence[AnsweredClaim]) -> str:
-    text = io.StringIO()
-    rows = csv.writer(text, lineterminator="\n")
-    rows.writerow(("section", "claim", "paper", "ours", "verdict"))
-    for one in tested:
-        rows.writerow((one.claim.section, one.claim.words, one.claim.paper, one.answer.ours, one.answer.verdict))
-    return text.getvalue()
 
 
 def _page(
@@ -150,25 +145,3 @@ def _page(
     if tested:
         lines += ["", *claims_table(tested)]
     return "\n".join([*lines, ""])
-
-
-def claims_table(tested: Sequence[AnsweredClaim]) -> list[str]:
-    """Claim, the paper's figure, ours, and the verdict, as Markdown."""
-    plural = {"agrees": "agree", "differs": "differ", "cannot be told": "cannot be told"}
-    counts = {words: sum(one.answer.verdict == verdict for one in tested) for verdict, words in plural.items()}
-    lines = ["## claims: every sentence of the paper's Section 5 that can be tested", ""]
-    lines += [f"{len(tested)} claims: " + ", ".join(f"{count} {verdict}" for verdict, count in counts.items()) + "."]
-    section = ""
-    for one in tested:
-        if one.claim.section != section:
-            section = one.claim.section
-            lines += [
-                "",
-                f"### {section}",
-                "",
-                "| the paper says | its figures | ours (medians) | verdict |",
-                "|---|---|---|---|",
-            ]
-        cells = (one.claim.words, one.claim.paper, one.answer.ours, one.answer.verdict)
-        lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
-    return lines
