@@ -10,7 +10,7 @@ from typing import Any
 
 from stax.analysis.comparison import MeasuredGroup
 from stax.analysis.grouping import RunGroup
-from stax.analysis.measures import Curve, measure_recorded
+from stax.analysis.measures import measure_recorded
 from stax.analysis.recorded import RecordedRun
 from stax.reproduction.plan import TASKS, VARIANTS, Item, needed, run_name
 
@@ -37,34 +37,9 @@ class PaperRuns:
         """At the end, by seed, in percent."""
         return [100 * curve.last for curve in self.group(task, key).coverage()]
 
-    def coverage_at(self, task: str, key: str, share: float) -> list[float]:
-        """After this share of the budget."""
-        return [100 * float(curve.at(int(share * self.budget))) for curve in self.group(task, key).coverage()]
-
     def reward(self, task: str, key: str, area: int) -> list[float]:
         """The highest at the end, by seed."""
         return [curve.last for curve in self.group(task, key).max_reward(area)]
-
-    def mean_reward(self, task: str, key: str) -> list[float]:
-        """The highest per area at the end, the mean over areas, by seed."""
-        return _mean_over(self.rewards(task, key))
-
-    def rewards(self, task: str, key: str) -> list[list[float]]:
-        """By area, then by seed."""
-        return [self.reward(task, key, area) for area in range(len(self.areas(task)))]
-
-    def evaluations_to(self, task: str, key: str, area: int, reward: float) -> list[float]:
-        """How many evaluations until the reward was reached, infinite if never, by seed."""
-        reached = [curve.first_reaching(reward) for curve in self.group(task, key).max_reward(area)]
-        return [float("inf") if evaluations is None else float(evaluations) for evaluations in reached]
-
-    def mean_reward_over_time(self, task: str, key: str) -> list[float]:
-        """The highest reward averaged over areas and over the whole budget, by seed: high for those that are high early."""
-        by_area = [
-            [_mean_of_course(curve, self.budget) for curve in self.group(task, key).max_reward(area)]
-            for area in range(len(self.areas(task)))
-        ]
-        return _mean_over(by_area)
 
     def areas(self, task: str) -> list[str]:
         group = next(group for (of_task, _), group in self.groups.items() if of_task == task)
@@ -82,16 +57,6 @@ class PaperRuns:
         seeds = f"{self.seeds} {'seed' if self.seeds == 1 else 'seeds'}"
         changes = "".join(f", {name}={value}" for name, value in self.changed.items())
         return f"{self.budget:,} evaluations, {seeds}, preset {self.preset}{changes}"
-
-
-def _mean_over(by_area: Sequence[Sequence[float]]) -> list[float]:
-    return [sum(rewards) / len(rewards) for rewards in zip(*by_area, strict=True)]
-
-
-def _mean_of_course(curve: Curve, budget: int) -> float:
-    ends = [*curve.evaluations[1:].tolist(), budget]
-    spans = [min(end, budget) - min(start, budget) for start, end in zip(curve.evaluations.tolist(), ends, strict=True)]
-    return float(sum(value * span for value, span in zip(curve.values.tolist(), spans, strict=True)) / budget)
 
 
 def measure_runs(
