@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -14,6 +15,7 @@ from stax.analysis.comparison import MeasuredGroup
 from stax.analysis.grouping import RunGroup
 from stax.analysis.measures import Curve, Measured
 from stax.reproduction import claims as claims_module
+from stax.reproduction import evidence as evidence_module
 from stax.reproduction.answers import LargerGap, Ordering, Same
 from stax.reproduction.claims import CLAIMS, answered_claims
 from stax.reproduction.claims_table import claims_csv, claims_table
@@ -414,6 +416,15 @@ def test_groups_are_compared_at_the_budget_that_all_have():
     assert part.verdict == "agrees"
 
 
+def test_gaps_are_compared_after_as_many_evaluations_on_all_tasks():
+    # At 100,000 evaluations NS is ahead on the maze by 2 points, at 500,000 by 40; on the arm there are 100,000, and 10 points.
+    maze = {"ns": Made(0.9, early=0.62), "stax": Made(0.5, early=0.6)}
+    arm = {"ns": Made(0.8, budget=100_000), "stax": Made(0.7, budget=100_000)}
+    (part,) = BY_ID["larger-gap-on-the-arm"].answer(evidence_of(everything({MAZE: maze, ARM: arm}))).parts
+    assert part.verdict == "agrees"
+    assert "HardMaze, coverage at 100,000: STAX 60." in part.words
+
+
 def test_a_member_of_the_family_with_a_smaller_budget_counts_as_a_test_without_a_difference():
     made = everything({MAZE: {"stax": Made(0.7), "ns": Made(0.8), "serene": Made(0.3)}}, seeds=5)
     (part,) = BY_ID["stax-below-ns-maze"].answer(evidence_of(made)).parts
@@ -467,6 +478,21 @@ def test_claims_carry_what_a_reader_needs():
         assert claim.words
         assert ", Fig. " in claim.place
     assert set(claims_module.REASONS) <= set(BY_ID)
+
+
+def test_the_documentation_has_the_numbers_of_the_code():
+    page = (Path(__file__).parents[2] / "docs" / "reproduce.md").read_text()
+    for words in (
+        f"has {len(CLAIMS) - 1} sentences",
+        f"fewer than {evidence_module.MINIMUM_SEEDS} seeds",
+        f"{evidence_module.COVERAGE_MARGIN:g} points of coverage, {evidence_module.REWARD_MARGIN:g} of reward",
+        f"| high reward | at least {evidence_module.HIGH_REWARD:g} |",
+        f"| few evaluations | {evidence_module.FEW_EVALUATIONS:,},",
+        f"more than {100 * evidence_module.HIGH_COVERAGE:.0f} % of what NS covers",
+        f"| high similarity | at least {evidence_module.HIGH_SIMILARITY:g},",
+        f"less than {100 * evidence_module.CLEAR_RECONSTRUCTION:.0f} % of the error of the mean picture",
+    ):
+        assert words in page
 
 
 def test_a_reason_is_shown_where_we_differ(monkeypatch):

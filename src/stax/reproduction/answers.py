@@ -83,12 +83,9 @@ def _without_verdict(panel: Panel) -> Part:
 
 def _difference(panel: Panel, first: str, second: str) -> str:
     """How far the first method lies above the second, with the 90 % interval."""
-    low, high = _interval(panel.samples[first], panel.samples[second])
-    middle, ends = (
-        panel.measure.difference(shift(panel.samples[first], panel.samples[second])),
-        map(panel.measure.difference, (low, high)),
-    )
-    return f"{name_of(first)} - {name_of(second)} {middle} [{', '.join(ends)}]"
+    one, other = panel.samples[first], panel.samples[second]
+    middle, low, high = (panel.measure.difference(value) for value in (shift(one, other), *_interval(one, other)))
+    return f"{name_of(first)} - {name_of(second)} {middle} [{low}, {high}]"
 
 
 # Orders
@@ -151,6 +148,7 @@ class LargerGap:
     """A method is behind another everywhere, and on one task by more than on others.
 
     Agrees if the 90 % intervals of the gaps, in the measure's unit, lie above 0, and the one of the larger gap above the others.
+    The gaps are taken after the number of evaluations that the runs of all tasks have done.
     """
 
     measure: Measure
@@ -160,9 +158,13 @@ class LargerGap:
     smaller: tuple[str, ...]
 
     def __call__(self, evidence: Evidence, published: bool) -> list[Part]:
-        found = list(panels(evidence, self.measure, (self.larger, *self.smaller), (self.key, self.reference), published))
-        troubled = [_without_verdict(panel) for panel in found if panel.problem]
-        return troubled or [self._compare(found[0], panel) for panel in found[1:]]
+        tasks, keys = (self.larger, *self.smaller), (self.key, self.reference)
+        common = min(
+            (evidence.evaluations(task, [key]) for task in tasks for key in keys if evidence.has(task, key)), default=None
+        )
+        found = list(panels(evidence, self.measure, tasks, keys, published, at_most=common))
+        without_verdict = [_without_verdict(panel) for panel in found if panel.problem]
+        return without_verdict or [self._compare(found[0], panel) for panel in found[1:]]
 
     def _compare(self, larger: Panel, smaller: Panel) -> Part:
         (low, high), (other_low, other_high) = self._gap(larger), self._gap(smaller)

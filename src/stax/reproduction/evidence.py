@@ -275,7 +275,14 @@ def _interval(sample: tuple[float, ...]) -> tuple[float, float] | None:
 
 
 def panels(
-    evidence: Evidence, measure: Measure, tasks: Sequence[str], keys: Sequence[str], published: bool, also: Sequence[str] = ()
+    evidence: Evidence,
+    measure: Measure,
+    tasks: Sequence[str],
+    keys: Sequence[str],
+    published: bool,
+    *,
+    also: Sequence[str] = (),
+    at_most: int | None = None,
 ) -> Iterator[Panel]:
     """Take the samples that a claim compares.
 
@@ -286,14 +293,18 @@ def panels(
         keys: methods of the claim; where one has no runs, or too few, the panel says so.
         published: whether to count as the published code does.
         also: further methods of the family, taken if they have runs of enough evaluations.
+        at_most: evaluations after which samples are taken even if all runs of a task have more.
     """
     for task in tasks:
         there = tuple(key for key in keys if evidence.has(task, key))
-        evaluations = measure.evaluations(evidence.evaluations(task, there)) if there else 0
-        enough = [key for key in also if evidence.has(task, key) and evidence.evaluations(task, [key]) >= evaluations]
-        more = enough if there else []
+        if not there:
+            yield Panel(measure, task, "", 0, {}, (), _problem(evidence, measure, task, keys, {}))
+            continue
+        common = evidence.evaluations(task, there)
+        evaluations = measure.evaluations(min(common, at_most or common))
+        more = [key for key in also if evidence.has(task, key) and evidence.evaluations(task, [key]) >= evaluations]
         samples = {key: measure.samples(evidence, task, key, evaluations, published) for key in dict.fromkeys((*there, *more))}
-        for area in samples[there[0]] if there else [""]:
+        for area in samples[there[0]]:
             taken = {key: by_area[area] for key, by_area in samples.items()}
             yield Panel(measure, task, area, evaluations, taken, there, _problem(evidence, measure, task, keys, taken))
 
