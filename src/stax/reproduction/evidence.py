@@ -302,11 +302,18 @@ def panels(
             continue
         common = evidence.evaluations(task, there)
         evaluations = measure.evaluations(min(common, at_most or common))
-        more = [key for key in also if evidence.has(task, key) and evidence.evaluations(task, [key]) >= evaluations]
+        more = [
+            key for key in also if evidence.has(task, key) and _comparable(evidence.budgets(task, [key]), measure, evaluations)
+        ]
         samples = {key: measure.samples(evidence, task, key, evaluations, published) for key in dict.fromkeys((*there, *more))}
         for area in samples[there[0]]:
             taken = {key: by_area[area] for key, by_area in samples.items()}
             yield Panel(measure, task, area, evaluations, taken, there, _problem(evidence, measure, task, keys, taken))
+
+
+def _comparable(budgets: Sequence[int], measure: Measure, evaluations: int) -> bool:
+    """Whether runs that have done so many evaluations can be measured after the evaluations given."""
+    return budgets == [evaluations] if measure.final else min(budgets) >= evaluations
 
 
 def _problem(evidence: Evidence, measure: Measure, task: str, keys: Sequence[str], samples: dict[str, list[float]]) -> str:
