@@ -31,6 +31,7 @@ from stax.representation.space import (
 )
 from stax.representation.training import Keep, TrainingEpisode, train_episode
 from stax.representation.weights import network_arrays, put_back, put_back_network, training_arrays
+from stax.tasks import is_built_in
 from stax.tasks.task import Rollouts, Task
 
 DEVICES = ("auto", "cpu", "cuda", "mps")
@@ -153,6 +154,12 @@ class LearnedSpace(DescriptorSpace):
         """What was given as the autoencoder, if it is a user's own: an object, or `module:name`; otherwise None."""
         given = self._options["autoencoder"]
         return given if not isinstance(given, str) or names_code(given) else None
+
+    @property
+    def deferrable(self) -> bool:
+        """Whether a built-in task draws the pictures, and compiled code encodes them: then every rollout has a descriptor, unless
+        training has diverged."""
+        return is_built_in(self._task) and compiled(self.autoencoder) is not None
 
     def describe(self, rollouts: Rollouts) -> Descriptors:
         codes = [codes for (codes,) in self._passes(rollouts, lambda observations: (self.codes(observations),))]

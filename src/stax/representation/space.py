@@ -55,6 +55,12 @@ class DescriptorSpace(ABC):
     size: int
     """How many numbers make a descriptor."""
 
+    @property
+    def deferrable(self) -> bool:
+        """Whether descriptors may be computed later than rollouts are told: they exist for all rollouts that a search accepts,
+        they do not depend on the rollouts described together, and describing many rollouts together is quicker."""
+        return False
+
     @abstractmethod
     def describe(self, rollouts: Rollouts) -> Descriptors:
         """The descriptors (n, size) of these rollouts, all finite; raises `UndescribedError` if some have none."""

@@ -59,7 +59,7 @@ class Emitter:
     novelty_candidates: GrowingSet
     """Policies that were more novel than all the emitter's before them."""
     population: PolicySet
-    """P: the best so far. Their descriptors are not kept: nobody needs them."""
+    """P: the best so far. Their descriptors and novelty are kept only if the kind uses novelty."""
     history: list[NDArray[np.float64]] = field(default_factory=list)
     """Progress of the population after each generation, the initial one first: its rewards, unless the kind climbs something else."""
     evaluations: int = 0

@@ -30,7 +30,11 @@ class EmitterKind(ABC):
     """
 
     uses_novelty: bool = False
-    """Whether it compares policies by novelty: then descriptors and novelty of its population are kept up to date."""
+    """Whether it compares policies by novelty: then descriptors and novelty of its offspring and its population are known.
+
+    Otherwise they are nan in all sets of policies that its methods are given, except for the ancestor's. An emitter's `most_novel`,
+    `highest_novelty`, `novelty_candidates` and `kept` are then brought up to date at the end of its turn at the latest.
+    """
 
     portable: bool = True
     """Whether its arithmetic has the same bits on all processors. NumPy's linear algebra and exponentials do not: see
@@ -53,13 +57,16 @@ class EmitterKind(ABC):
         """The emitter's new population, now that the offspring are evaluated: the M_E best of both.
 
         Offspring whose evaluation failed are missing, and at the end of the budget those that were not evaluated. The first
-        time, the population is still empty. Reward and novelty of the offspring are known.
+        time, the population is still empty. The reward of the offspring is known; their novelty only if `uses_novelty`.
         """
         both = PolicySet.concat([emitter.population, offspring])
         return both.take(select(both.reward[:, None], emitter.parameters.emitter_population))
 
     def keeps(self, emitter: Emitter, offspring: PolicySet) -> NDArray[np.bool_]:
-        """Which offspring (n,) enter the reward archive: those better than all the emitter's before them."""
+        """Which offspring (n,) enter the reward archive: those better than all the emitter's before them.
+
+        Their novelty is known only if `uses_novelty`.
+        """
         return offspring.reward > emitter.best_reward
 
     def progress(self, emitter: Emitter, population: PolicySet) -> NDArray[np.float64]:

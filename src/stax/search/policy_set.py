@@ -158,6 +158,12 @@ class PolicySet:
         index = rows if isinstance(rows, slice) else np.asarray(rows)
         return PolicySet(**{name: column[index] for name, column in self.columns().items()})
 
+    def undescribed(self) -> PolicySet:
+        """The same policies as copies, without their descriptors and their novelty."""
+        copies = PolicySet.concat([self])
+        copies.descriptor[:], copies.novelty[:] = np.nan, np.nan
+        return copies
+
     @staticmethod
     def concat(parts: Sequence[PolicySet]) -> PolicySet:
         """All policies of the parts, in order, as copies."""

@@ -90,6 +90,8 @@ class Search:
         self._batch: Genomes | None = None
         self._measures_surprise = False
         """Whether the surprise of the batch asked for is needed."""
+        self._describes_told = True
+        """Whether the descriptors of the batch asked for are computed when its rollouts are told."""
         self._described: tuple[Descriptors, Surprises]
         """Descriptors (n, size) and surprises (n,) of the batch told last; nan where there are none."""
         self._asking = schedule(self)
@@ -131,6 +133,9 @@ class Search:
 
         A policy without a finite descriptor raises `UndescribedError`, and nothing has changed then: the rollouts can be told
         again with that policy marked in `Rollouts.failed`.
+
+        Where every policy has a descriptor, those of an emitter's offspring are computed together at the end of its turn. Until
+        then the archives lack these offspring; at rest, and when the search is done, they are complete.
         """
         if self._batch is None:
             raise InvalidInputError(f"The search is done: its budget of {self.budget} evaluations is spent.")
@@ -158,10 +163,10 @@ class Search:
             )
 
     def _descriptions(self, rollouts: Rollouts) -> tuple[Descriptors, Surprises]:
-        """Descriptors and, where they are needed, surprises of all rollouts that did not fail."""
+        """Descriptors and, where they are needed, surprises of all rollouts that did not fail; nan if they are computed later."""
         count, places = len(rollouts), np.flatnonzero(~rollouts.failures())
         descriptors, surprises = np.full((count, self.space.size), np.nan), np.full(count, np.nan)
-        if not len(places):
+        if not len(places) or not self._describes_told:
             return descriptors, surprises
         ground_truth = None if rollouts.ground_truth is None else np.asarray(rollouts.ground_truth, np.float64)
         told = Rollouts(
@@ -199,10 +204,14 @@ class Search:
         return self.space.learned and self.method.training != "never"
 
     def evaluate(
-        self, genomes: Genomes, parents: NDArray[np.int64], origin: int, emitter: int = -1
+        self, genomes: Genomes, parents: NDArray[np.int64], origin: int, emitter: int = -1, *, described: bool = True
     ) -> Generator[Genomes, Rollouts, PolicySet]:
-        """Have the genomes evaluated, as many as the budget allows; return those that did not fail, with their descriptors."""
+        """Have the genomes evaluated, as many as the budget allows; return those that did not fail.
+
+        They have their descriptors if `described`. Leave that to later only in a space that is `deferrable`.
+        """
         genomes = genomes[: self.budget_left]
+        self._describes_told = described
         self._measures_surprise = self.uses_surprise and emitter < 0
         rollouts = yield genomes
         policies = PolicySet.newborn(
@@ -247,14 +256,18 @@ class Search:
         self._ready = True
 
     def describe(self, policies: PolicySet, *, surprise: bool) -> None:
-        """Fill in the descriptors again, and the surprise where asked for: the space has changed."""
+        """Fill in the descriptors, and the surprise where asked for: the space has changed, or they were left to later."""
         if not len(policies):
             return
         with self.stopwatch.time("encoding"):
-            if surprise:
-                policies.descriptor[:], policies.surprise[:] = self.space.describe_with_surprise(policies.rollouts())
-            else:
-                policies.descriptor[:] = self.space.describe(policies.rollouts())
+            try:
+                if surprise:
+                    policies.descriptor[:], policies.surprise[:] = self.space.describe_with_surprise(policies.rollouts())
+                else:
+                    policies.descriptor[:] = self.space.describe(policies.rollouts())
+            except UndescribedError as error:
+                # The rollouts were told before, so telling them again as failed is no remedy.
+                raise RuntimeError(str(error)) from error
 
     def measure_novelty(self, policies: PolicySet) -> None:
         policies.novelty[:] = self.references.novelty(policies.id, policies.descriptor)

@@ -22,6 +22,7 @@ __all__ = [
     "Rollouts",
     "Task",
     "in_tables",
+    "is_built_in",
     "made_from",
     "make_task",
     "task_maker",
@@ -118,3 +119,8 @@ def made_from(task: Task) -> tuple[str, dict[str, Any]] | None:
     """The name and the options that `make_task` was given for this task; None if it was made otherwise."""
     found: tuple[str, dict[str, Any]] | None = getattr(task, "_made_from", None)
     return found
+
+
+def is_built_in(task: Task) -> bool:
+    """Tell whether this is one of the built-in tasks itself; a class derived from one may do something else."""
+    return f"{type(task).__module__}:{type(task).__qualname__}" in BUILT_IN.values()
