@@ -157,9 +157,9 @@ class LearnedSpace(DescriptorSpace):
 
     @property
     def deferrable(self) -> bool:
-        """Whether a built-in task draws the pictures, and compiled code encodes them: then every rollout has a descriptor, unless
-        training has diverged."""
-        return is_built_in(self._task) and compiled(self.autoencoder) is not None
+        """Whether a built-in task draws the pictures, and a built-in autoencoder encodes them by compiled code: then every rollout
+        has a descriptor, unless training has diverged."""
+        return is_built_in(self._task) and self.own_autoencoder is None and compiled(self.autoencoder) is not None
 
     def describe(self, rollouts: Rollouts) -> Descriptors:
         codes = [codes for (codes,) in self._passes(rollouts, lambda observations: (self.codes(observations),))]
