@@ -15,6 +15,7 @@ from ways import evaluator
 import stax
 from stax.cli.main import main
 from stax.evaluation import TaskSource
+from stax.representation.learned import LearnedSpace
 from stax.representation.space import UndescribedError
 from stax.tasks.contract import check_task
 from troubled_tasks import SquareTask, guilty
@@ -116,6 +117,24 @@ def test_telling_a_search_what_it_cannot_describe_changes_nothing():
     search.tell(stax.Rollouts(**vars(rollouts) | {"failed": undescribed.value.rows}))
     assert search.evaluations == before + len(genomes)
     assert search.ledger.columns()["failed"][before:].tolist() == undescribed.value.rows.tolist()
+
+
+@pytest.mark.parametrize("on_failure", ["abort", "discard"])
+def test_a_training_that_diverged_ends_the_run_in_one_sentence(on_failure, monkeypatch):
+    """The policies that are described anew after training were told before, so they cannot be discarded."""
+    train = LearnedSpace.train
+
+    def diverge(space, *given):
+        episode = train(space, *given)
+        with torch.no_grad():
+            for weight in space.autoencoder.parameters():
+                weight.fill_(float("nan"))
+        return episode
+
+    monkeypatch.setattr(LearnedSpace, "train", diverge)
+    sentence = r"^Policy 0 of \d+ of task 'square' has no descriptor: codes or errors of the autoencoder are not finite after 1 training"
+    with pytest.raises(RuntimeError, match=sentence):
+        stax.run(SquareTask(), algo="stax", on_failure=on_failure, seed=1, **QUICK)
 
 
 @pytest.mark.parametrize("how", ["SystemExit", "GeneratorExit", "OwnExit"])
