@@ -104,6 +104,17 @@ def _rates_by_threads(task: CompiledTask, work: Callable[[], object], amount: in
     return best
 
 
+def _rate_per_core_second(task: CompiledTask, work: Callable[[], object], amount: int, repeats: int = 4) -> float:
+    """The best rate on one thread by processor time, which other work on the machine changes the least."""
+    task.threads = 1
+    seconds = []
+    for _ in range(repeats):
+        start = time.process_time()
+        work()
+        seconds.append(time.process_time() - start)
+    return amount / min(seconds)
+
+
 def search_genomes(task: Task, count: int, evaluations: int = _SEARCH_EVALUATIONS) -> NDArray[np.float64]:
     """The last genomes that a novelty search with seed 0 evaluates: policies that do more than random ones."""
     from stax.search import make_search
@@ -132,6 +143,8 @@ def _measure_task(name: str, share: float) -> dict[str, float]:
     found = np.resize(search_genomes(task, min(count, 1000), int(_SEARCH_EVALUATIONS * share)), genomes.shape)
     for threads, rate in _rates_by_threads(task, lambda: task.evaluate(found), count).items():
         result[f"rollouts_per_second_of_a_search_{threads}_threads"] = rate
+    result["rollouts_per_core_second"] = _rate_per_core_second(task, lambda: task.evaluate(genomes), count)
+    result["rollouts_per_core_second_of_a_search"] = _rate_per_core_second(task, lambda: task.evaluate(found), count)
 
     few = genomes[: max(2, int(_STEPPED[name] * share))]
     single = result["rollouts_per_second_1_threads"]
