@@ -25,15 +25,17 @@ def table() -> str:
     for name, what in allowed().items():
         shown = [_shown(name, values[preset]) for preset in PRESETS]
         lines.append(_row([f"`{name}`", what.symbol, *shown, what.about, what.words()]))
-    return "\n".join([*lines, "", "Values that belong to a method, whatever the preset:", "", *_own_values()])
+    return "\n".join([*lines, "", "Values that belong to a method:", "", *_own_values()])
 
 
 def _own_values() -> list[str]:
-    owners: dict[tuple[str, Any], list[str]] = {}
+    owners: dict[tuple[str, Any, str], list[str]] = {}
     for method in METHODS.values():
-        for name, value in method.parameters.items():
-            owners.setdefault((name, value), []).append(f"`{method.name}`")
-    return [f"- `{name}={word(value)}` in {', '.join(methods)}" for (name, value), methods in owners.items()]
+        of_presets = {f" with the preset `{preset}`": values for preset, values in method.preset_parameters.items()}
+        for preset, values in {"": method.parameters, **of_presets}.items():
+            for name, value in values.items():
+                owners.setdefault((name, value, preset), []).append(f"`{method.name}`")
+    return [f"- `{name}={word(value)}` in {', '.join(methods)}{preset}" for (name, value, preset), methods in owners.items()]
 
 
 def _shown(name: str, values: Parameters) -> str:

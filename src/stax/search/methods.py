@@ -29,12 +29,12 @@ class Method:
     """Of the autoencoder: continued, from scratch every time (reset), or never."""
     parameters: dict[str, Any] = field(default_factory=dict)
     """Values of parameters that belong to the method; the user may still change them."""
-    published_code: dict[str, Any] = field(default_factory=dict)
-    """Values of parameters that belong to the method in the authors' published code alone."""
+    preset_parameters: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """Values of parameters that belong to the method with one preset only, by the preset."""
 
     def values(self, preset: str) -> dict[str, Any]:
         """Values of parameters that belong to the method with this preset."""
-        return {**self.parameters, **(self.published_code if preset == "published-code" else {})}
+        return {**self.parameters, **self.preset_parameters.get(preset, {})}
 
 
 _LAST_OBSERVATION = {"descriptor_samples": 1}
@@ -56,9 +56,15 @@ METHODS = {
             "stax-nt",
             "stax whose autoencoder is never trained",
             training="never",
-            published_code={"population_update": "frozen"},
+            preset_parameters={"published-code": {"population_update": "frozen"}},
         ),
-        Method("stax-reset", "stax whose autoencoder starts from scratch at every training", training="reset"),
+        Method(
+            "stax-reset",
+            "stax whose autoencoder starts from scratch at every training",
+            training="reset",
+            # What a continued autoencoder has learned in many short episodes, this one must learn in each.
+            preset_parameters={"default": {"max_images_per_episode": 20_000}},
+        ),
         Method(
             "taxons",
             "exploration alone in a learned space of the last observation, by novelty or surprise at random",
