@@ -139,13 +139,7 @@ class RunFolder:
     def read_config(self) -> tuple[RunConfig, dict[str, Any]]:
         """The configuration, and what `config.toml` says of the task."""
         path = self.file("config.toml")
-        table = read_toml(path)
-        config = make_config(*split_table(table, str(path)))
-        description = table.get("task_description")
-        if not isinstance(description, dict):
-            raise InvalidInputError(f"{str(path)!r} does not describe the task.")
-        given = bool(table.get("task_given", False))
-        return RunConfig(**{**vars(config), "task_given": given}), description
+        return config_of_table(read_toml(path), str(path))
 
     def warn_of_versions(self) -> None:
         """Tells if the run was made with other versions of what may change its bits."""
@@ -232,6 +226,16 @@ class RunFolder:
                 return expected == [checksum(file)]
         except InvalidInputError:
             return False
+
+
+def config_of_table(table: Mapping[str, Any], where: str) -> tuple[RunConfig, dict[str, Any]]:
+    """Return the configuration of a run that was done, and what it says of the task, by the tables of its `config.toml`."""
+    config = make_config(*split_table(table, where))
+    description = table.get("task_description")
+    if not isinstance(description, dict):
+        raise InvalidInputError(f"{where!r} does not describe the task.")
+    given = bool(table.get("task_given", False))
+    return RunConfig(**{**vars(config), "task_given": given}), description
 
 
 def _warn_of_differences(made_with: Mapping[str, Any]) -> None:
