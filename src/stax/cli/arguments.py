@@ -96,6 +96,7 @@ def build_parser() -> argparse.ArgumentParser:
     _add_export(commands)
     _add_report(commands)
 
+    _add_record(commands)
     _add_compare(commands)
 
     completion = commands.add_parser(
@@ -323,6 +324,23 @@ def _add_report(commands: Any) -> None:
     report.set_defaults(command="report")
 
 
+def _add_record(commands: Any) -> None:
+    record = commands.add_parser(
+        "record",
+        help="keep the evidence of finished runs in one small file each",
+        description="Writes a record of every finished run: configuration, curves, ends of the archives, measures of the learned space and"
+        " digests, in a file of some ten thousand bytes that 'stax compare' and 'stax reproduce' take instead of the run's folder."
+        " The path of each is printed.",
+        epilog="Example: stax record runs/my-campaign --out records",
+    )
+    record.add_argument(
+        "dirs", metavar="DIR", nargs="+", help="a run's folder, or one that has runs in it, as a campaign's has"
+    )
+    record.add_argument("--out", metavar="DIR", default="records", help="the folder to write records to (default records)")
+    record.add_argument("--trust", action="store_true", help="import a task's code if a run's configuration names any")
+    record.set_defaults(command="record")
+
+
 def _add_compare(commands: Any) -> None:
     compare = commands.add_parser(
         "compare",
@@ -332,7 +350,10 @@ def _add_compare(commands: Any) -> None:
         epilog="Example: stax compare runs/my-campaign --against ns --out comparison",
     )
     compare.add_argument(
-        "dirs", metavar="DIR", nargs="+", help="a run's folder, or one that has runs in it, as a campaign's has"
+        "dirs",
+        metavar="DIR",
+        nargs="+",
+        help="a run's folder, a run's record, or a folder that has some of these in it, as a campaign's has",
     )
     compare.add_argument(
         "--against", metavar="METHOD", help="the method that the others are tested against (default: the first)"

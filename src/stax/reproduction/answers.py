@@ -14,7 +14,7 @@ from typing import Literal
 import numpy as np
 
 from stax.analysis.measures import archive_ends, coverage_grid
-from stax.analysis.recorded import RecordedRun
+from stax.analysis.recorded import AnyRun
 from stax.analysis.statistics import Comparison, compare_with
 from stax.reproduction.learned_figures import SimilarityValues, Split
 from stax.reproduction.plan import ABLATIONS, BASELINES, REGIMES, TASKS
@@ -298,7 +298,7 @@ def me_is_most_uniform(evidence: Evidence) -> Answer:
     return Answer(f"unevenness over the cells, {'; '.join(words)}", holds)
 
 
-def _unevenness(run: RecordedRun) -> float:
+def _unevenness(run: AnyRun) -> float:
     ends = archive_ends(run)
     grid = coverage_grid(run.task, run.config.parameters.grid_cells)
     assert grid is not None
