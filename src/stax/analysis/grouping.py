@@ -116,7 +116,7 @@ def _by_task(runs: Sequence[AnyRun], mix_options: bool, notes: list[str]) -> Ite
         if mix_options:
             by_options = {"": [run for some in by_options.values() for run in some]}
         for words, some in sorted(by_options.items()):
-            _check_same_description(_shown(name), some)
+            check_same_description(_shown(name), some)
             yield _shown(f"{name} ({words})" if words else name), some
 
 
@@ -142,7 +142,8 @@ def unusual_options(config: RunConfig) -> Values:
     return {name: value for name, value in options.items() if value != usual.get(name)}
 
 
-def _check_same_description(name: str, runs: Sequence[AnyRun]) -> None:
+def check_same_description(name: str, runs: Sequence[AnyRun]) -> None:
+    """Refuse runs of a task that is not the same in all of them."""
     first = runs[0]
     for run in runs:
         for what in ("ground_truth_bounds", "reward_areas"):
@@ -200,7 +201,7 @@ def _grouped(runs: Sequence[AnyRun], *, named: bool) -> tuple[str, list[str], li
     tables: dict[Path, dict[str, str]] = {}
     for some in alike.values():
         some.sort(key=lambda run: run.config.seed)
-        _check_seeds(some)
+        check_seeds(some)
         options = unusual_options(some[0].config) if named else {}
         # The same parameters may have been come by with several presets.
         changes = min((changed_parameters(run) for run in some), key=len) | {
@@ -240,7 +241,7 @@ def changed_parameters(run: AnyRun) -> Values:
     return preset | {name: value for name, value in used.items() if value != own[name]}
 
 
-def _check_seeds(runs: Sequence[AnyRun]) -> None:
+def check_seeds(runs: Sequence[AnyRun]) -> None:
     """Runs that are alike in their seed, too, are the same run, and must not count twice."""
     for one, next_one in pairwise(runs):
         if one.config.seed == next_one.config.seed:

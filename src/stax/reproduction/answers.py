@@ -15,8 +15,9 @@ import numpy as np
 
 from stax.analysis.measures import archive_ends, coverage_grid
 from stax.analysis.recorded import AnyRun
+from stax.analysis.splits import Split
 from stax.analysis.statistics import Comparison, compare_with
-from stax.reproduction.learned_figures import SimilarityValues, Split
+from stax.reproduction.learned_figures import SimilarityValues
 from stax.reproduction.plan import ABLATIONS, BASELINES, REGIMES, TASKS
 from stax.reproduction.results import PaperRuns, name_of, title
 
@@ -341,12 +342,15 @@ def hardest_maze_area(evidence: Evidence) -> Answer:
 
 
 def reconstructs(evidence: Evidence) -> Answer:
+    evidence.runs.group(ARM, "stax")
     error, otherwise = evidence.reconstruction_error, evidence.mean_picture_error
     words = f"mean squared error {error:.4f}, {otherwise:.4f} for the mean picture"
     return Answer(words, 0 < error < 0.75 * otherwise)
 
 
 def similar_to_the_truth(evidence: Evidence) -> Answer:
+    for task in TASKS:
+        evidence.runs.group(task, "stax")
     compared = {
         task: compare_with(values.random, {"trained": values.trained})["trained"]
         for task, values in evidence.similarities.items()
@@ -362,6 +366,8 @@ def similar_to_the_truth(evidence: Evidence) -> Answer:
 
 
 def areas_are_split(evidence: Evidence) -> Answer:
+    for task in TASKS:
+        evidence.runs.group(task, "stax")
     counted = [split for split in evidence.splits if split.enough]
     if not counted:
         return Answer("no run found enough rewarding policies of one area", None)

@@ -1,4 +1,4 @@
-"""Figures, tables and a page from the finished runs of a reproduction."""
+"""Figures, tables and a page from the records of a reproduction."""
 
 from __future__ import annotations
 
@@ -7,16 +7,13 @@ import io
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import cast
 
-import numpy as np
 from matplotlib.figure import Figure
 
-from stax.analysis.measures import final_policies, reconstruction_error
+from stax.analysis.splits import Split
 from stax.analysis.style import save_figure
-from stax.representation.learned import LearnedSpace
 from stax.reproduction.answers import Evidence
-from stax.reproduction.claims import AnsweredClaim, answered_claims
+from stax.reproduction.claims import CLAIMS, AnsweredClaim, answered_claims
 from stax.reproduction.figures import (
     ablation_figures,
     archive_figures,
@@ -27,23 +24,18 @@ from stax.reproduction.figures import (
 )
 from stax.reproduction.learned_figures import (
     SimilarityValues,
-    Split,
     reconstruction_figures,
     similarities,
     similarity_figures,
     split_figures,
     splits,
 )
-from stax.reproduction.plan import Item
+from stax.reproduction.page import missing_runs, origin_words, runs_table, unused_records
+from stax.reproduction.plan import Item, needed
 from stax.reproduction.results import PaperRuns
-from stax.runs.config import machine, versions
 from stax.runs.files import write_text
-from stax.runs.result import load
-from stax.search.policy_set import PolicySet
 
 Say = Callable[[str], None]
-_MOST_PICTURED = 300
-"""Policies whose pictures the reconstruction error is measured on."""
 
 
 @dataclass
@@ -89,11 +81,10 @@ _FIGURES: dict[str, Callable[[PaperRuns], dict[str, Figure]]] = {
 
 def arm_errors(runs: PaperRuns) -> tuple[float, float]:
     """How wrong the autoencoder's pictures of the arm are, and how wrong the mean picture would be; mean squared, in [0, 1]."""
-    result = load(runs.best("redundant-arm", "stax").path)
-    policies: PolicySet = final_policies(result, _MOST_PICTURED)
-    error = reconstruction_error(cast(LearnedSpace, result.space), result.task, policies)
-    pictures = result.task.observe(policies.rollouts()).reshape(-1, *result.task.observation_shape) / 255
-    return float(error or 0.0), float(np.square(pictures - pictures.mean(axis=0)).mean())
+    learned = runs.learned("redundant-arm", "stax") if runs.has("redundant-arm", "stax") else None
+    if learned is None or learned.reconstruction_error is None or learned.mean_observation_error is None:
+        return float("nan"), float("nan")
+    return learned.reconstruction_error, learned.mean_observation_error
 
 
 def make_all(items: Sequence[Item], runs: PaperRuns, out: Path, *, command: str, say: Say) -> list[Path]:
@@ -111,12 +102,18 @@ def make_all(items: Sequence[Item], runs: PaperRuns, out: Path, *, command: str,
             write_text(out / "claims.csv", _claims_csv(tested))
             written.append(out / "claims.csv")
             continue
-        figures = making.figures(item.name)
+        figures = making.figures(item.name) if _can_be_made(item, runs) else {}
         shown[item.name] = list(figures)
         for name, figure in figures.items():
             written += save_figure(figure, folder / name)
     write_text(out / "README.md", _page(items, runs, shown, tested, command))
     return [*written, out / "README.md"]
+
+
+def _can_be_made(item: Item, runs: PaperRuns) -> bool:
+    """Whether there are runs of two methods of an item at least; of one, if that is all it shows."""
+    there = {variant.key for task, variant in needed([item]) if runs.has(task, variant.key)}
+    return len(there) >= min(2, len(item.variants))
 
 
 def _claims_csv(tested: Sequence[AnsweredClaim]) -> str:
@@ -137,19 +134,28 @@ def _page(
             "",
             "This is a quick look, to see that everything works and what it looks like; it says little about the methods.",
         ]
-    used, made = machine(), versions()
-    lines += [
-        "",
-        f"Made by `{command}`, with stax {made['stax']}, Python {made['python']}, torch {made.get('torch', 'none')}, on"
-        f" {used['cores']} cores ({used['processor']}). Solid lines: methods that learn the behaviour space; dashed: those that are given it.",
-    ]
+    lines += ["", f"Made by `{command}`. {origin_words(runs)} {_LINES}", "", *runs_table(runs)]
     for item in items:
         if item.name in shown:
             lines += ["", f"## {item.name}: {item.about}", ""]
             lines += [f"![{item.about}](figures/{name}.png)" for name in shown[item.name]]
-    if tested:
-        lines += ["", *claims_table(tested)]
-    return "\n".join([*lines, ""])
+            lines += missing_runs(item, runs, is_shown=bool(shown[item.name]))
+    if tested or any(item.name == "claims" for item in items):
+        lines += ["", *claims_table(tested), *_untested(tested)]
+    return "\n".join([*lines, *unused_records(runs), ""])
+
+
+_LINES = "Solid lines: methods that learn the behaviour space; dashed: those that are given it."
+
+
+def _untested(tested: Sequence[AnsweredClaim]) -> list[str]:
+    """The claims that are not in the table, because there are no records of the runs that they are about."""
+    known = {one.claim.words for one in tested}
+    left_out = [claim.words for claim in CLAIMS if claim.words not in known]
+    if not left_out:
+        return []
+    lines = ["", f"Not tested, because runs that they are about have no records: {len(left_out)} claims.", ""]
+    return lines + [f"- {words}" for words in left_out]
 
 
 def claims_table(tested: Sequence[AnsweredClaim]) -> list[str]:

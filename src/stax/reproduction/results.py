@@ -1,37 +1,68 @@
-"""The finished runs of a reproduction, measured."""
+"""The finished runs of a reproduction, by their records."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 from stax.analysis.comparison import MeasuredGroup
-from stax.analysis.grouping import RunGroup
-from stax.analysis.measures import Curve, measure_recorded
-from stax.analysis.recorded import RecordedRun
-from stax.reproduction.plan import TASKS, VARIANTS, Item, needed, run_name
+from stax.analysis.grouping import in_words
+from stax.analysis.measures import Curve
+from stax.analysis.recorded import AnyRun
+from stax.analysis.records.record import LearnedMeasures, Record
+from stax.reproduction.plan import TASKS, VARIANTS
+
+
+class MissingRuns(LookupError):
+    """There are no runs of a method on a task."""
+
+    def __init__(self, task: str, key: str) -> None:
+        super().__init__(f"There are no runs of {name_of(key)} on {title(task)}.")
 
 
 @dataclass(frozen=True, eq=False)
 class PaperRuns:
-    """Runs by task and method, each with its course."""
+    """Runs by task and method, each with its course up to the same number of evaluations."""
 
     budget: int
+    """Evaluations after which all runs are compared; some may have gone on for longer."""
     seeds: int
+    """Runs that each method has at least."""
     preset: str
     quick: bool
     changed: dict[str, Any]
     """Parameters that are not the preset's."""
     groups: dict[tuple[str, str], MeasuredGroup]
+    unused: list[str] = field(default_factory=list)
+    """Records that there are besides those used, in words."""
 
     def group(self, task: str, key: str) -> MeasuredGroup:
+        """Return the runs of a method on a task, or raise `MissingRuns`."""
+        if (task, key) not in self.groups:
+            raise MissingRuns(task, key)
         return self.groups[task, key]
 
     def has(self, task: str, *keys: str) -> bool:
         return all((task, key) in self.groups for key in keys)
+
+    def keys(self, task: str, keys: Sequence[str]) -> list[str]:
+        """Return those of the methods that have runs on a task."""
+        return [key for key in keys if self.has(task, key)]
+
+    def tasks(self, keys: Sequence[str]) -> list[str]:
+        """Return the tasks on which any of these methods has runs."""
+        return [task for task in TASKS if self.keys(task, keys)]
+
+    def records(self, task: str, key: str) -> list[Record]:
+        """Return the records of a method on a task, by seed."""
+        return [run for run in self.group(task, key).group.runs if isinstance(run, Record)]
+
+    def learned(self, task: str, key: str) -> LearnedMeasures | None:
+        """Return what is known of the learned space of the run with the highest coverage; None if nothing is."""
+        best = self.best(task, key)
+        return best.learned if isinstance(best, Record) else None
 
     def coverage(self, task: str, key: str) -> list[float]:
         """At the end, by seed, in percent."""
@@ -70,7 +101,7 @@ class PaperRuns:
         group = next(group for (of_task, _), group in self.groups.items() if of_task == task)
         return [area.name for area in group.group.runs[0].task.reward_areas]
 
-    def best(self, task: str, key: str) -> RecordedRun:
+    def best(self, task: str, key: str) -> AnyRun:
         """The run with the highest coverage."""
         group = self.group(task, key)
         number = max(range(len(group.measured)), key=lambda run: group.coverage()[run].last)
@@ -79,8 +110,11 @@ class PaperRuns:
     @cached_property
     def words(self) -> str:
         """What was run, for captions."""
-        seeds = f"{self.seeds} {'seed' if self.seeds == 1 else 'seeds'}"
-        changes = "".join(f", {name}={value}" for name, value in self.changed.items())
+        most = max((len(group.measured) for group in self.groups.values()), default=self.seeds)
+        seeds = (
+            f"{self.seeds} {'seed' if self.seeds == 1 else 'seeds'}" if most == self.seeds else f"{self.seeds} to {most} seeds"
+        )
+        changes = f", {in_words(self.changed)}" if self.changed else ""
         return f"{self.budget:,} evaluations, {seeds}, preset {self.preset}{changes}"
 
 
@@ -92,27 +126,6 @@ def _mean_of_course(curve: Curve, budget: int) -> float:
     ends = [*curve.evaluations[1:].tolist(), budget]
     spans = [min(end, budget) - min(start, budget) for start, end in zip(curve.evaluations.tolist(), ends, strict=True)]
     return float(sum(value * span for value, span in zip(curve.values.tolist(), spans, strict=True)) / budget)
-
-
-def measure_runs(
-    items: Sequence[Item],
-    *,
-    out: Path,
-    budget: int,
-    seeds: int,
-    preset: str = "default",
-    changed: Mapping[str, Any] | None = None,
-    quick: bool = False,
-) -> PaperRuns:
-    """Reads what the items need, of runs done by `plan` with the same arguments; every run must be finished."""
-    groups: dict[tuple[str, str], MeasuredGroup] = {}
-    for task, variant in needed(items):
-        runs = [RecordedRun(out / "runs" / run_name(task, variant.key, seed)) for seed in range(seeds)]
-        measured = [measure_recorded(run) for run in runs]
-        number = 1 if variant.key == "stax-ef" else 0
-        group = RunGroup(label=variant.name, algo=variant.algo, number=number, learned=variant.learned, runs=runs)
-        groups[task, variant.key] = MeasuredGroup(group, measured)
-    return PaperRuns(budget, seeds, preset, quick, dict(changed or {}), groups)
 
 
 def title(task: str) -> str:

@@ -168,7 +168,7 @@ def unpack_ends(
 
 def pack_reconstructions(pictures: NDArray[np.floating[Any]]) -> NDArray[np.uint8]:
     """Return pictures in [0, 1] in 64 levels: the digits beyond are noise, and most of the bytes."""
-    return np.clip(np.rint(pictures * (LEVELS - 1)), 0, LEVELS - 1).astype(np.uint8)
+    return np.asarray(np.clip(np.rint(pictures * (LEVELS - 1)), 0, LEVELS - 1), np.uint8)
 
 
 def unpack_pictures(
