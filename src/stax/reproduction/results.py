@@ -16,10 +16,10 @@ from stax.reproduction.plan import TASKS, VARIANTS
 
 
 class MissingRuns(LookupError):
-    """There are no runs of a method on a task."""
+    """There are no runs of a method, or of any, on a task."""
 
-    def __init__(self, task: str, key: str) -> None:
-        super().__init__(f"There are no runs of {name_of(key)} on {title(task)}.")
+    def __init__(self, task: str, key: str | None = None) -> None:
+        super().__init__(f"There are no runs {f'of {name_of(key)} ' if key else ''}on {title(task)}.")
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,7 +98,9 @@ class PaperRuns:
         return _mean_over(by_area)
 
     def areas(self, task: str) -> list[str]:
-        group = next(group for (of_task, _), group in self.groups.items() if of_task == task)
+        group = next((group for (of_task, _), group in self.groups.items() if of_task == task), None)
+        if group is None:
+            raise MissingRuns(task)
         return [area.name for area in group.group.runs[0].task.reward_areas]
 
     def best(self, task: str, key: str) -> AnyRun:
