@@ -91,7 +91,7 @@ def test_a_preset_and_parameters_choose_records(records):
     runs = paper_runs(found, chosen_items("all"), preset="published-code", changed=SMALL)
     assert {key for _, key in runs.groups} == {"moo-nr"}
     assert len(paper_runs(found, chosen_items("all"), changed=SMALL).groups) == 3
-    with pytest.raises(InvalidInputError, match="with preset default and .*population_size=13. There are: ME on"):
+    with pytest.raises(InvalidInputError, match=r"with preset default and .*population_size=13. There are: ME on"):
         paper_runs(found, chosen_items("all"), changed={**SMALL, "population_size": 13})
     with pytest.raises(InvalidInputError, match="No record is of a run that fig-split could be made of"):
         paper_runs(found, [ITEMS["fig-split"]])

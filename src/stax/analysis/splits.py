@@ -17,7 +17,7 @@ _LEAST_COUNTED = 20
 """Policies below which every gap between two of them would look like a split."""
 _LEAST_SHOWN = 3
 """Policies of an area below which there is nothing to show."""
-_MOST_SPLIT = 1000
+MOST_SPLIT = 1000
 """Policies of an area that are looked at; of more, a sample. Counting parts takes memory for every pair of them."""
 
 
@@ -56,8 +56,8 @@ def split_of(task: str, policies: PolicySet) -> Split | None:
     rows = np.flatnonzero((policies.reward_area == area) & (policies.reward > 0))
     if len(rows) < _LEAST_SHOWN:
         return None
-    if len(rows) > _MOST_SPLIT:
-        rows = np.sort(np.random.default_rng(0).choice(rows, _MOST_SPLIT, replace=False, shuffle=False))
+    if len(rows) > MOST_SPLIT:
+        rows = np.sort(np.random.default_rng(0).choice(rows, MOST_SPLIT, replace=False, shuffle=False))
     inside = policies.take(rows)
     components = _principal_components(inside.descriptor)
     return Split(task, area, inside.ground_truth, components, parts(inside.ground_truth), parts(inside.descriptor))

@@ -150,9 +150,10 @@ def _verify(options: argparse.Namespace) -> bool:
             if verified.failure
             else f"differs in {', '.join(verified.differing)}"
         )
-        print(f"{verified.record.path.name}: {printable('agrees' if verified.agrees else words, 500)}", flush=True)
+        name = printable(verified.record.path.name)
+        print(f"{name}: {'agrees' if verified.agrees else printable(words, 500)}", flush=True)
         if verified.otherwise:
-            say(f"{verified.record.path.name}: {verified.otherwise}")
+            say(f"{name}: {verified.otherwise}")
     return agree
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from matplotlib.figure import Figure
 
+from stax.analysis.comparison_files import markdown_text
 from stax.analysis.splits import Split
 from stax.analysis.style import save_figure
 from stax.reproduction.answers import Evidence
@@ -128,7 +129,7 @@ def _claims_csv(tested: Sequence[AnsweredClaim]) -> str:
 def _page(
     items: Sequence[Item], runs: PaperRuns, shown: dict[str, list[str]], tested: Sequence[AnsweredClaim], command: str
 ) -> str:
-    lines = ["# The paper's results, made again", "", f"**{caption(runs)}.**"]
+    lines = ["# The paper's results, made again", "", f"**{markdown_text(caption(runs))}.**"]
     if runs.quick:
         lines += [
             "",

@@ -12,6 +12,7 @@ from stax.analysis.grouping import in_words
 from stax.analysis.measures import Curve
 from stax.analysis.recorded import AnyRun
 from stax.analysis.records.record import LearnedMeasures, Record
+from stax.errors import printable
 from stax.reproduction.plan import TASKS, VARIANTS
 
 
@@ -116,7 +117,8 @@ class PaperRuns:
         seeds = (
             f"{self.seeds} {'seed' if self.seeds == 1 else 'seeds'}" if most == self.seeds else f"{self.seeds} to {most} seeds"
         )
-        changes = f", {in_words(self.changed)}" if self.changed else ""
+        # Of a stranger's records these may be a stranger's words.
+        changes = f", {printable(in_words(self.changed), 500)}" if self.changed else ""
         return f"{self.budget:,} evaluations, {seeds}, preset {self.preset}{changes}"
 
 

@@ -24,6 +24,8 @@ STEPS = 2**16
 """Values of 16 bits."""
 LEVELS = 64
 """Values of a reconstruction."""
+MOST_SHOWN = 8
+"""Policies whose observations are kept."""
 
 
 def damaged(why: str) -> InvalidInputError:
@@ -157,7 +159,9 @@ def unpack_ends(
         raise damaged(f"{name} has {codes.shape} ends, {len(rewards):,} rewards and {len(area):,} areas")
     if len(bounds):
         codes[0] = np.cumsum(codes[0])
-    if codes.max(initial=0) >= grid_steps(cells) or int(rewards.max(initial=0)) >= STEPS or int(area.max(initial=0)) > areas:
+    if codes.min(initial=0) < 0 or codes.max(initial=0) >= grid_steps(cells):
+        raise damaged(f"{name} has a policy whose end there cannot be")
+    if int(rewards.max(initial=0)) >= STEPS or int(area.max(initial=0)) > areas:
         raise damaged(f"{name} has a policy that there cannot be")
     reward = np.asarray(rewards / (STEPS - 1) * highest, np.float64)
     return ArchivedEnds(restored(codes.T, bounds, cells), reward, area.astype(np.int64) - 1)
@@ -178,7 +182,7 @@ def unpack_pictures(
     if "observed" not in arrays:
         return None
     found = [get(arrays, name, "u", 1 + len(shape)) for name in ("observed", "reconstructed")]
-    if any(array.dtype != np.uint8 or array.shape != (len(found[0]), *shape) for array in found):
+    if len(found[0]) > MOST_SHOWN or any(array.dtype != np.uint8 or array.shape != (len(found[0]), *shape) for array in found):
         raise damaged("its observations do not have the shape of the task's, or the reconstructions another")
     if found[1].max(initial=0) >= LEVELS:
         raise damaged("a reconstruction has values that there cannot be")

@@ -25,7 +25,15 @@ from stax.analysis.measures import (
     spaces_similarity,
 )
 from stax.analysis.recorded import RecordedRun
-from stax.analysis.records.compact import Bounds, pack_curves, pack_ends, pack_reconstructions, pack_steps, quantised
+from stax.analysis.records.compact import (
+    MOST_SHOWN,
+    Bounds,
+    pack_curves,
+    pack_ends,
+    pack_reconstructions,
+    pack_steps,
+    quantised,
+)
 from stax.analysis.records.record import FORMAT, SUFFIX, TEXT, VERSION
 from stax.analysis.splits import Split, split_of
 from stax.errors import InvalidInputError, shortened
@@ -50,8 +58,6 @@ _MOST_COMPARED = 2000
 """Policies whose random descriptors are computed; the similarity of so many hardly differs from that of all."""
 _MOST_PICTURED = 300
 """Policies whose observations the reconstruction error is measured on."""
-_SHOWN = 8
-"""Policies whose observations are kept."""
 _LARGEST_SHOWN = 2**14
 """Numbers of a picture that is kept: more than one of 64 x 64 pixels has."""
 _MOST_REASONS = 20
@@ -254,7 +260,7 @@ def _observed(result: Result) -> Arrays:
     size = int(np.prod(task.observation_shape))
     if task.observation_dtype != "uint8" or len(task.observation_shape) != 3 or size > _LARGEST_SHOWN or not len(policies):
         return {}
-    chosen = policies.take(np.unique(np.linspace(0, len(policies) - 1, _SHOWN).astype(int))).rollouts()
+    chosen = policies.take(np.unique(np.linspace(0, len(policies) - 1, MOST_SHOWN).astype(int))).rollouts()
     reconstructed = cast(LearnedSpace, result.space).reconstruct(chosen)[:, -1]
     return {"observed": task.observe(chosen)[:, -1], "reconstructed": pack_reconstructions(reconstructed)}
 

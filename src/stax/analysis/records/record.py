@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from stax.analysis.measures import Curve, Measured, Spent, check_ends, coverage_grid
 from stax.analysis.records.compact import (
+    STEPS,
     ArchivedEnds,
     Bounds,
     damaged,
@@ -23,7 +24,7 @@ from stax.analysis.records.compact import (
     unpack_pictures,
     unpack_steps,
 )
-from stax.analysis.splits import Split
+from stax.analysis.splits import MOST_SPLIT, Split
 from stax.errors import InvalidInputError, printable, shown
 from stax.input_limits import LARGEST_NUMBER
 from stax.runs import limits
@@ -207,6 +208,10 @@ def _record(path: Path, told: Mapping[str, Any], arrays: Arrays) -> Record:
     _check_summary(course, summary, path)
     highest = _number(told, "highest_reward", 0.0)
     archives = [unpack_ends(arrays, name, bounds, cells, highest, areas) for name in ("novelty_archive", "reward_archive")]
+    if sum(map(len, archives)) > limits.RECORD_POLICIES:
+        raise damaged(
+            f"it has {sum(map(len, archives)):,} policies, more than the {limits.RECORD_POLICIES:,} that a record holds"
+        )
     return Record(
         path=path,
         config=config,
@@ -315,6 +320,8 @@ def _split(given: Any, arrays: Arrays, task: DescribedTask, bounds: Bounds, cell
     ends, components = get(arrays, "split.ends", "u", 2), get(arrays, "split.components", "u", 2)
     lows, highs = _numbers(given.get("lowest"), "lowest"), _numbers(given.get("highest"), "highest")
     count = len(ends)
+    if count > MOST_SPLIT or any(int(codes.max(initial=0)) >= STEPS for codes in (ends, components)):
+        raise damaged("split has policies that there cannot be")
     if not (ends.shape == (count, len(bounds)) and components.shape == (count, 2) and len(lows) == len(highs) == 2):
         raise damaged("split does not have a place in both spaces for every policy")
     return Split(
