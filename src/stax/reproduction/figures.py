@@ -88,12 +88,15 @@ def archive_figures(runs: PaperRuns) -> dict[str, Figure]:
                 # The maze is looked at from above, with its rows counted downwards.
                 axes.invert_yaxis()
             axes.spines[:].set_color(INK)
+            if run.evaluations != runs.budget:
+                axes.set_xlabel(f"{run.evaluations:,} evaluations", color=INK, size=8)
             axes.set_title(title(task) if key == runs.keys(task, keys)[0] else "", color=INK, size=12)
             first = next(one for one in tasks if runs.has(one, key))
             axes.set_ylabel(name_of(key) if task == first else "", color=INK, size=11)
             panels.append(axes)
     legend_below(figure, panels)
-    head(figure, runs, "Ends of the archived policies in the ground-truth space, of the runs that covered the most")
+    about = "Ends of the archived policies in the ground-truth space, of the runs that covered the most"
+    head(figure, runs, about, BASELINES)
     return {"fig-archives": figure}
 
 
@@ -158,14 +161,23 @@ def _name_places(axes: Axes, names: Sequence[str]) -> None:
     axes.set_xlim(-0.6, len(names) - 0.4)
 
 
-def head(figure: Figure, runs: PaperRuns, about: str) -> None:
-    """What is shown, and what was run: a quick look must not be taken for the paper's experiment."""
+def head(figure: Figure, runs: PaperRuns, about: str, ends_of: Sequence[str] = ()) -> None:
+    """What is shown, and what was run: a quick look must not be taken for the paper's experiment.
+
+    Args:
+        figure: the figure.
+        runs: all runs.
+        about: what is shown.
+        ends_of: methods of which the ends of their runs are shown, however many evaluations they have.
+    """
     width = int(13 * figure.get_figwidth())
-    lines = [line for text in (about, caption(runs)) for line in textwrap.wrap(text, width)]
+    lines = [line for text in (about, caption(runs, ends_of)) for line in textwrap.wrap(text, width)]
     figure.suptitle("\n".join(lines), color=INK, size=9.5)
 
 
-def caption(runs: PaperRuns) -> str:
+def caption(runs: PaperRuns, ends_of: Sequence[str] = ()) -> str:
+    """What was run, beside what the paper's experiment is."""
+    words = runs.words_about_ends(ends_of) if ends_of else runs.words
     same = runs.budget == PAPER_BUDGET and runs.seeds == PAPER_SEEDS
     instead = "" if same else f" (the paper: {PAPER_BUDGET:,} and {PAPER_SEEDS})"
-    return f"{'QUICK LOOK: ' if runs.quick else ''}{runs.words}{instead}"
+    return f"{'QUICK LOOK: ' if runs.quick else ''}{words}{instead}"

@@ -52,7 +52,7 @@ def similarity_figures(runs: PaperRuns, found: dict[str, SimilarityValues]) -> d
     axes.set_xticks(places, names, size=8)
     axes.grid(visible=False, axis="x")
     axes.set(ylim=(-0.03, 1.03), ylabel="similarity (1 - correlation matrix distance)")
-    head(figure, runs, "Similarity of STAX's descriptors and the ground truth")
+    head(figure, runs, "Similarity of STAX's descriptors and the ground truth", ("stax",))
     return {"fig-similarity": figure}
 
 
@@ -71,7 +71,7 @@ def reconstruction_figures(runs: PaperRuns) -> dict[str, Figure]:
             axes.set(xticks=[], yticks=[])
             axes.spines[:].set_color("#c8ccd2")
             axes.set_ylabel(name if column == 0 else "", color=INK, size=10)
-    head(figure, runs, "Observations of archived policies and their reconstructions")
+    head(figure, runs, "Observations of archived policies and their reconstructions", ("stax",))
     return {"fig-reconstruction": figure}
 
 
@@ -102,5 +102,5 @@ def split_figures(runs: PaperRuns, found: list[Split]) -> dict[str, Figure]:
             axes.set_title(f"{where}, {len(points)} policies, {counted}\n{about}")
             tidy(axes, evaluations=False)
             axes.title.set_fontsize(9.5)
-    head(figure, runs, "One reward area in both spaces")
+    head(figure, runs, "One reward area in both spaces", ("stax",))
     return {"fig-split": figure}

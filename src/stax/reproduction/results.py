@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 from stax.analysis.comparison import MeasuredGroup
@@ -110,16 +109,27 @@ class PaperRuns:
         number = max(range(len(group.measured)), key=lambda run: group.coverage()[run].last)
         return group.group.runs[number]
 
-    @cached_property
+    @property
     def words(self) -> str:
         """What was run, for captions."""
+        return self.words_about({self.budget})
+
+    def words_about_ends(self, keys: Sequence[str]) -> str:
+        """What was run, for captions of what is told of the ends of runs, however many evaluations they have."""
+        runs = [run for (_, key), group in self.groups.items() if key in keys for run in group.group.runs]
+        return self.words_about({run.evaluations for run in runs} or {self.budget})
+
+    def words_about(self, evaluations: set[int]) -> str:
+        """What was run, with these evaluations, seeds, preset and changed parameters."""
         most = max((len(group.measured) for group in self.groups.values()), default=self.seeds)
-        seeds = (
-            f"{self.seeds} {'seed' if self.seeds == 1 else 'seeds'}" if most == self.seeds else f"{self.seeds} to {most} seeds"
-        )
         # Of a stranger's records these may be a stranger's words.
         changes = f", {printable(in_words(self.changed), 500)}" if self.changed else ""
-        return f"{self.budget:,} evaluations, {seeds}, preset {self.preset}{changes}"
+        seeds = f"{_range(self.seeds, most)} {'seed' if most == 1 else 'seeds'}"
+        return f"{_range(min(evaluations), max(evaluations))} evaluations, {seeds}, preset {self.preset}{changes}"
+
+
+def _range(low: int, high: int) -> str:
+    return f"{low:,}" if low == high else f"{low:,} to {high:,}"
 
 
 def _mean_over(by_area: Sequence[Sequence[float]]) -> list[float]:
