@@ -36,7 +36,7 @@ from stax.analysis.records.compact import (
 )
 from stax.analysis.records.record import FORMAT, SUFFIX, TEXT, VERSION
 from stax.analysis.splits import Split, split_of
-from stax.errors import InvalidInputError, shortened
+from stax.errors import InvalidInputError, printable, shortened
 from stax.representation.learned import LearnedSpace
 from stax.representation.space import used_samples
 from stax.runs import limits
@@ -45,7 +45,7 @@ from stax.runs.config import RunConfig
 from stax.runs.described_space import DescribedSpace
 from stax.runs.described_task import DescribedTask
 from stax.runs.digests import result_digests
-from stax.runs.files import read_bytes, read_text, write_for_user
+from stax.runs.files import NONSENSE, read_bytes, read_text, write_for_user
 from stax.runs.folder import RunFolder
 from stax.runs.options import as_text
 from stax.runs.result import Result, load
@@ -62,6 +62,11 @@ _LARGEST_SHOWN = 2**14
 """Numbers of a picture that is kept: more than one of 64 x 64 pixels has."""
 _MOST_REASONS = 20
 """Reasons, of failures or of the ends of emitters, that are kept; the most frequent ones."""
+_SUMMARY = (
+    *("task", "algo", "preset", "seed", "budget", "evaluations", "coverage", "max_reward", "novelty_archive_size"),
+    *("reward_archive_size", "training_episodes", "status", "numerics", "results_version", "workers"),
+)
+"""What is kept of a summary as it stands there."""
 _QUANTILES = (0, 0.1, 0.25, 0.5, 0.75, 0.9, 1)
 _EMITTER_NUMBERS = ("generations", "evaluations", "improvement", "first_reward", "best_reward")
 _LONGEST_NAME = 60
@@ -102,10 +107,17 @@ def make_record(run: str | Path, *, trust: bool = False) -> tuple[bytes, RunConf
     """Return the content of the record of a finished run, and the run's configuration; see `write_record`."""
     RecordedRun(run).require_finished()
     result = load(run, trust=trust)
-    folder = RunFolder.existing(run)
-    text, arrays = _parts(result, run, folder)
+    try:
+        text, arrays = _parts(result, run, RunFolder.existing(run))
+        words = json.dumps(text, allow_nan=False, separators=(",", ":"))
+    except InvalidInputError:
+        raise
+    except NONSENSE as error:
+        raise InvalidInputError(
+            f"The run in {str(run)!r} is damaged ({type(error).__name__}: {printable(error, 200)}): it cannot be recorded."
+        ) from None
     file = io.BytesIO()
-    pack_arrays(file, arrays, {TEXT: json.dumps(text, allow_nan=False, separators=(",", ":"))}, level=9)
+    pack_arrays(file, arrays, {TEXT: words}, level=9)
     content = file.getvalue()
     if len(content) > limits.RECORD_BYTES:
         sizes = {name: array.nbytes for name, array in arrays.items()}
@@ -132,7 +144,7 @@ def _parts(result: Result, run: str | Path, folder: RunFolder) -> tuple[dict[str
         "format": FORMAT,
         "version": VERSION,
         "config": read_text(folder.file("config.toml"), "The configuration", _MOST_CONFIG),
-        "summary": _summary(folder.summary()),
+        "summary": _summary(folder.summary(), result),
         "digests": result_digests(result),
         "highest_reward": highest,
         "budget": [
@@ -179,11 +191,15 @@ def _archives(result: Result) -> dict[str, PolicySet]:
     return {"novelty_archive": novelty, "reward_archive": reward}
 
 
-def _summary(summary: Mapping[str, Any]) -> dict[str, Any]:
+def _summary(summary: Mapping[str, Any], result: Result) -> dict[str, Any]:
     """Return the summary without its parameters, which the configuration has too, and with a few reasons of failures."""
-    kept = {name: value for name, value in summary.items() if name != "parameters"}
-    failures = Counter(kept.get("failed_evaluations") or {})
-    return {**kept, "failed_evaluations": {shortened(reason): count for reason, count in failures.most_common(_MOST_REASONS)}}
+    failures = Counter(result.failures).most_common(_MOST_REASONS)
+    return {
+        **{name: summary[name] for name in _SUMMARY if name in summary},
+        "failed_evaluations": {shortened(reason): count for reason, count in failures},
+        "seconds": result.seconds,
+        "core_seconds": result.core_seconds,
+    }
 
 
 def _emitters(records: Sequence[EmitterRecord]) -> list[dict[str, Any]]:
@@ -221,6 +237,8 @@ def _learned(result: Result, bounds: Bounds, cells: int) -> tuple[dict[str, Any]
         arrays = _observed(result)
         measures |= _reconstruction(result, compared)
     split = split_of(result.task.name, final_policies(result)) if bounds else None
+    # An autoencoder may have diverged; then there is no number to compare it by.
+    measures = {name: value if value is not None and np.isfinite(value) else None for name, value in measures.items()}
     if split is not None:
         measures["split"], split_arrays = _packed_split(split, bounds, cells)
         arrays |= split_arrays
