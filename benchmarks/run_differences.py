@@ -30,4 +30,5 @@ def _metrics(path: Path) -> list[dict[str, str]]:
 
 
 def _summary(path: Path) -> dict[str, Any]:
-    return {name: value for name, value in json.loads(path.read_text()).items() if name != "seconds"}
+    summary = json.loads(path.read_text())
+    return {name: value for name, value in summary.items() if name not in ("seconds", "core_seconds")}

@@ -70,7 +70,7 @@ def _metrics(path: Path) -> list[dict[str, str]]:
 
 
 def _summary(path: Path) -> dict[str, Any]:
-    return {name: value for name, value in summary(path.parent).items() if name not in ("seconds", "workers")}
+    return {name: value for name, value in summary(path.parent).items() if name not in ("seconds", "core_seconds", "workers")}
 
 
 def summary(folder: Path) -> dict[str, Any]:

@@ -29,17 +29,18 @@ READERS: dict[str, list[str]] = {
     "replay": ["--random", "1", "--out", "OUT.png"],
     "export": ["0", "--out", "OUT.onnx"],
     "resume": [],
+    "record": ["--out", "OUT"],
 }
 """Commands that read the folder of a finished run, and their options."""
 READ_BY = {
     "metrics": ("show", "report"),
-    "emitters": ("show", "export"),
-    "ledger": ("compare", "report"),
-    "archive": ("replay", "export"),
+    "emitters": ("show", "export", "record"),
+    "ledger": ("compare", "report", "record"),
+    "archive": ("replay", "export", "record"),
     "autoencoder": ("resume", "replay"),
     "lock": ("show", "compare"),
 }
-"""Commands that read these files, two of those where there are more; everything else is read by all."""
+"""Commands that read these files, some of those where there are more; everything else is read by all."""
 
 
 @pytest.fixture(scope="module")

@@ -92,9 +92,9 @@ def test_there_must_be_a_run(tmp_path, square_run):
         find_runs([square_run, missing])
     with refused(f"The folder '{empty}' is empty."):
         find_runs([empty])
-    with refused(f"'{file}' is a file; a run's folder is needed, or one that has runs in it."):
+    with pytest.raises(InvalidInputError, match=f"^{re.escape(repr(file))} is a file; a run's folder is needed"):
         find_runs([file])
-    with refused(f"There is no run in '{other}': neither it nor a folder in it has the config.toml of a run."):
+    with pytest.raises(InvalidInputError, match=f"^There is no run in {re.escape(repr(other))}: .*config.toml.*record"):
         find_runs([other])
 
 

@@ -9,16 +9,31 @@ if TYPE_CHECKING:
     from stax.analysis.measures import measure, measure_recorded
     from stax.analysis.picture import draw_result
     from stax.analysis.recorded import RecordedRun, find_runs
+    from stax.analysis.records.making import write_record
+    from stax.analysis.records.record import Record, read_record
 
-__all__ = ["RecordedRun", "compare_runs", "draw_result", "find_runs", "measure", "measure_recorded"]
+__all__ = [
+    "Record",
+    "RecordedRun",
+    "compare_runs",
+    "draw_result",
+    "find_runs",
+    "measure",
+    "measure_recorded",
+    "read_record",
+    "write_record",
+]
 
 _LATER = {
+    "Record": "records.record",
     "RecordedRun": "recorded",
     "compare_runs": "comparison",
     "draw_result": "picture",
     "find_runs": "recorded",
     "measure": "measures",
     "measure_recorded": "measures",
+    "read_record": "records.record",
+    "write_record": "records.making",
 }
 
 

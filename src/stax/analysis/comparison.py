@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from stax.analysis.grouping import RunGroup, TaskRuns, group_runs
 from stax.analysis.measures import Curve, Measured, measure_recorded
-from stax.analysis.recorded import RecordedRun
+from stax.analysis.recorded import AnyRun
 from stax.analysis.statistics import Comparison, Spread, compare_with, median_interval, spread
 from stax.search.parameters import Parameters
 
@@ -102,7 +102,7 @@ class ComparedRuns:
 
 
 def compare_runs(
-    runs: Sequence[RecordedRun],
+    runs: Sequence[AnyRun],
     *,
     against: str | None = None,
     budget: int | None = None,
@@ -112,7 +112,7 @@ def compare_runs(
     """Groups finished runs by task and method, measures them, and tests every group against the reference of its task.
 
     Args:
-        runs: those to compare.
+        runs: those to compare, by their folders or their records.
         against: the reference, a method or a group's label; the first group of each task if None.
         budget: see `group_runs`.
         mix_options: see `group_runs`.

@@ -201,14 +201,14 @@ def footnote(task: TaskComparison) -> str:
 def _page(compared: ComparedRuns, plots: list[str]) -> Iterator[str]:
     yield "# Comparison"
     for note in compared.notes:
-        yield f"\n{_markdown_text(note)}"
+        yield f"\n{markdown_text(note)}"
     for task in compared.tasks:
-        yield f"\n## {_markdown_text(title_words(task))}"
+        yield f"\n## {markdown_text(title_words(task))}"
         if len(task.groups) > 1:
-            yield f"\n{_markdown_text(footnote(task))}"
+            yield f"\n{markdown_text(footnote(task))}"
         for family in task.families:
             area = f", {family[0].area}" if family[0].area else ""
-            yield f"\n### {_markdown_text(family[0].measure + area)}\n"
+            yield f"\n### {markdown_text(family[0].measure + area)}\n"
             yield from _markdown(task, family)
     if plots:
         yield "\n## Plots"
@@ -243,9 +243,9 @@ def _interval_words(finding: Finding) -> str:
 
 
 def _markdown_row(cells: list[str]) -> str:
-    return "| " + " | ".join(_markdown_text(cell) for cell in cells) + " |"
+    return "| " + " | ".join(markdown_text(cell) for cell in cells) + " |"
 
 
-def _markdown_text(text: str) -> str:
+def markdown_text(text: str) -> str:
     """Return a text so that Markdown shows it as it is: no tags, links, emphasis or cells of a table."""
     return re.sub(r"([\\`*\[\]<>|&])", r"\\\1", text)

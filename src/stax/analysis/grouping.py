@@ -8,7 +8,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from stax.analysis.recorded import RecordedRun
+from stax.analysis.recorded import AnyRun
 from stax.errors import InvalidInputError, printable
 from stax.representation.choice import chosen
 from stax.runs.campaign import TABLE, read_table
@@ -34,7 +34,7 @@ class RunGroup:
     """Which of the method's labels, on all tasks, it has, from 0."""
     learned: bool
     """Whether behaviours were compared in a learned space."""
-    runs: list[RecordedRun]
+    runs: list[AnyRun]
     """By seed."""
 
     @property
@@ -69,7 +69,7 @@ class TaskRuns:
 
 
 def group_runs(
-    runs: Sequence[RecordedRun], *, budget: int | None = None, mix_options: bool = False
+    runs: Sequence[AnyRun], *, budget: int | None = None, mix_options: bool = False
 ) -> tuple[list[TaskRuns], list[str]]:
     """The runs of every task, and sentences on what a reader should know; refuses what cannot be compared.
 
@@ -103,12 +103,12 @@ def _numbered(tasks: Sequence[TaskRuns]) -> list[TaskRuns]:
 # By task
 
 
-def _by_task(runs: Sequence[RecordedRun], mix_options: bool, notes: list[str]) -> Iterator[tuple[str, list[RecordedRun]]]:
+def _by_task(runs: Sequence[AnyRun], mix_options: bool, notes: list[str]) -> Iterator[tuple[str, list[AnyRun]]]:
     for name in sorted({run.config.task for run in runs}, key=_built_in_first):
-        by_options: dict[str, list[RecordedRun]] = {}
+        by_options: dict[str, list[AnyRun]] = {}
         for run in runs:
             if run.config.task == name:
-                by_options.setdefault(in_words(_unusual_options(run.config)), []).append(run)
+                by_options.setdefault(in_words(unusual_options(run.config)), []).append(run)
         if len(by_options) > 1:
             differing = " and ".join(words or "the usual ones" for words in sorted(by_options))
             how = "they are compared together" if mix_options else "they are compared apart; --mix-options puts them together"
@@ -116,7 +116,7 @@ def _by_task(runs: Sequence[RecordedRun], mix_options: bool, notes: list[str]) -
         if mix_options:
             by_options = {"": [run for some in by_options.values() for run in some]}
         for words, some in sorted(by_options.items()):
-            _check_same_description(_shown(name), some)
+            check_same_description(_shown(name), some)
             yield _shown(f"{name} ({words})" if words else name), some
 
 
@@ -130,8 +130,11 @@ def _built_in_first(name: str) -> tuple[int, str]:
     return known.index(name) if name in known else len(known), name
 
 
-def _unusual_options(config: RunConfig) -> Values:
-    """Of a user's own task all that were given, since its code, which knows the usual ones, is not run."""
+def unusual_options(config: RunConfig) -> Values:
+    """Return the options of the run's task that are not the usual ones.
+
+    Of a user's own task, all that were given are returned, since its code, which knows the usual ones, is not run.
+    """
     options = {name: value for name, value in config.task_options.items() if name != "threads"}
     if not options or not (config.task in BUILT_IN or config.task.startswith(GYMNASIUM)):
         return options
@@ -139,7 +142,8 @@ def _unusual_options(config: RunConfig) -> Values:
     return {name: value for name, value in options.items() if value != usual.get(name)}
 
 
-def _check_same_description(name: str, runs: Sequence[RecordedRun]) -> None:
+def check_same_description(name: str, runs: Sequence[AnyRun]) -> None:
+    """Refuse runs of a task that is not the same in all of them."""
     first = runs[0]
     for run in runs:
         for what in ("ground_truth_bounds", "reward_areas"):
@@ -149,7 +153,7 @@ def _check_same_description(name: str, runs: Sequence[RecordedRun]) -> None:
                 )
 
 
-def _evaluations(name: str, runs: Sequence[RecordedRun], budget: int | None) -> int:
+def _evaluations(name: str, runs: Sequence[AnyRun], budget: int | None) -> int:
     """After which the runs are measured."""
     least = min(runs, key=lambda run: run.evaluations)
     if budget is not None:
@@ -176,7 +180,7 @@ def _evaluations(name: str, runs: Sequence[RecordedRun], budget: int | None) -> 
 class _Draft:
     """A group that has no label yet."""
 
-    runs: list[RecordedRun]
+    runs: list[AnyRun]
     changes: Values
     """What is not as the method has it by itself."""
     override: str
@@ -186,21 +190,23 @@ class _Draft:
         return self.override if override and self.override else in_words(self.changes)
 
 
-def _grouped(runs: Sequence[RecordedRun], *, named: bool) -> tuple[str, list[str], list[RunGroup]]:
+def _grouped(runs: Sequence[AnyRun], *, named: bool) -> tuple[str, list[str], list[RunGroup]]:
     """What all groups have in common, the areas, and the groups."""
-    alike: dict[str, list[RecordedRun]] = {}
+    alike: dict[str, list[AnyRun]] = {}
     for run in runs:
-        options = _unusual_options(run.config)
+        options = unusual_options(run.config)
         key = repr((run.config.algo, sorted(_resolved(run, run.config.parameters).items()), sorted(options.items())))
         alike.setdefault(key, []).append(run)
     drafts = []
     tables: dict[Path, dict[str, str]] = {}
     for some in alike.values():
         some.sort(key=lambda run: run.config.seed)
-        _check_seeds(some)
-        options = _unusual_options(some[0].config) if named else {}
+        check_seeds(some)
+        options = unusual_options(some[0].config) if named else {}
         # The same parameters may have been come by with several presets.
-        changes = min((_changes(run) for run in some), key=len) | {f"task.{name}": value for name, value in options.items()}
+        changes = min((changed_parameters(run) for run in some), key=len) | {
+            f"task.{name}": value for name, value in options.items()
+        }
         overrides = {_override(run.path, tables) for run in some}
         drafts.append(_Draft(some, changes, overrides.pop() if len(overrides) == 1 else ""))
     common = dict(drafts[0].changes)
@@ -213,7 +219,7 @@ def _grouped(runs: Sequence[RecordedRun], *, named: bool) -> tuple[str, list[str
     return _shown(in_words(common)), areas, list(_labelled(drafts))
 
 
-def _resolved(run: RecordedRun, parameters: Any) -> Values:
+def _resolved(run: AnyRun, parameters: Any) -> Values:
     """All parameters, with what stands for none and for auto."""
     values = asdict(parameters)
     standing_for_none = {
@@ -226,7 +232,8 @@ def _resolved(run: RecordedRun, parameters: Any) -> Values:
     return {name: standing_for_none.get(name) if value is None else value for name, value in values.items()}
 
 
-def _changes(run: RecordedRun) -> Values:
+def changed_parameters(run: AnyRun) -> Values:
+    """Return the parameters that are not as the method has them by itself, with the preset if it is not `default`."""
     config = run.config
     own = _resolved(run, make_parameters(config.preset, find_method(config.algo).values(config.preset), {}))
     used = _resolved(run, config.parameters)
@@ -234,7 +241,7 @@ def _changes(run: RecordedRun) -> Values:
     return preset | {name: value for name, value in used.items() if value != own[name]}
 
 
-def _check_seeds(runs: Sequence[RecordedRun]) -> None:
+def check_seeds(runs: Sequence[AnyRun]) -> None:
     """Runs that are alike in their seed, too, are the same run, and must not count twice."""
     for one, next_one in pairwise(runs):
         if one.config.seed == next_one.config.seed:

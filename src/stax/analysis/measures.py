@@ -26,6 +26,7 @@ from stax.tasks.task import RewardArea, Task
 
 if TYPE_CHECKING:
     from stax.analysis.recorded import RecordedRun
+    from stax.analysis.records.record import Record
     from stax.representation.learned import LearnedSpace
 
 SHARES = (0.5, 0.8, 0.95)
@@ -38,6 +39,26 @@ _OTHER_SEED = 10**9
 """What the seed of a random autoencoder is ahead of the run's."""
 _RECONSTRUCTED_AT_ONCE = 128
 """Policies whose pictures and reconstructions are in memory at the same time."""
+
+
+class Ends(Protocol):
+    """What `PolicySet` and the archives of a record have in common."""
+
+    @property
+    def reward(self) -> NDArray[np.float64]: ...
+    @property
+    def ground_truth(self) -> NDArray[np.float64]: ...
+
+
+class Archived(Protocol):
+    """What `stax.Result`, `RecordedRun` and `Record` have in common."""
+
+    @property
+    def config(self) -> RunConfig: ...
+    @property
+    def novelty_archive(self) -> Ends: ...
+    @property
+    def reward_archive(self) -> Ends: ...
 
 
 class Outcome(Protocol):
@@ -77,6 +98,11 @@ class Curve:
         ends = np.minimum(np.append(self.evaluations, evaluations), evaluations)
         return float(self.values @ np.diff(ends) / evaluations)
 
+    def until(self, evaluations: int) -> Curve:
+        """Return the curve of the first so many evaluations."""
+        steps = int(np.searchsorted(self.evaluations, evaluations, side="right"))
+        return Curve(self.evaluations[:steps], self.values[:steps])
+
     def first_reaching(self, value: float) -> int | None:
         """The number of evaluations after which the value is reached; None if it never is."""
         step = int(np.searchsorted(self.values, value, side="left"))
@@ -96,6 +122,18 @@ class Measured:
     """Best reward of all evaluations so far, one curve per reward area."""
     archived_reward: list[Curve]
     """Best reward so far among the policies that are in the final archives, one curve per reward area."""
+
+    def until(self, evaluations: int) -> Measured:
+        """Return the course of the first so many evaluations; archived policies are still those of the final archives."""
+        if evaluations >= self.evaluations:
+            return self
+        return Measured(
+            evaluations=evaluations,
+            coverage=self.coverage and self.coverage.until(evaluations),
+            exploration_coverage=self.exploration_coverage and self.exploration_coverage.until(evaluations),
+            max_reward=[curve.until(evaluations) for curve in self.max_reward],
+            archived_reward=[curve.until(evaluations) for curve in self.archived_reward],
+        )
 
 
 def measure(task: Task, ledger: Mapping[str, NDArray[Any]], *, grid_cells: int, archived_ids: NDArray[np.int64]) -> Measured:
@@ -120,11 +158,15 @@ def measure(task: Task, ledger: Mapping[str, NDArray[Any]], *, grid_cells: int, 
     )
 
 
-def measure_recorded(run: RecordedRun, *, grid_cells: int | None = None) -> Measured:
-    """The course of a finished run by its folder, on a grid of its own or of so many cells along each dimension.
+def measure_recorded(run: RecordedRun | Record, *, grid_cells: int | None = None) -> Measured:
+    """The course of a finished run by its folder, on a grid of its own or of so many cells along each dimension; or by its record.
 
     Ledger and summary must tell the same end, or one of them is damaged.
     """
+    from stax.analysis.records.record import Record
+
+    if isinstance(run, Record):
+        return run.measured(grid_cells)
     run.require_finished()
     own = run.config.parameters.grid_cells
     ledger = run.ledger(*MEASURED_COLUMNS)
@@ -135,15 +177,17 @@ def measure_recorded(run: RecordedRun, *, grid_cells: int | None = None) -> Meas
     return measured
 
 
-def check_ends(measured: Measured, coverage: float | None, max_reward: Sequence[float], where: Path) -> None:
-    """Refuses a run in whose folder the ledger tells another end than the summary, of which the numbers given are."""
+def check_ends(
+    measured: Measured, coverage: float | None, max_reward: Sequence[float], where: Path, source: str = "ledger"
+) -> None:
+    """Refuses a run whose ledger, or another source of the course measured, tells another end than the summary's numbers."""
     pairs = [("max_reward", [curve.last for curve in measured.max_reward], list(max_reward))]
     if measured.coverage is not None:
         pairs.append(("coverage", [measured.coverage.last], [np.nan if coverage is None else coverage]))
     for name, by_ledger, by_summary in pairs:
         if len(by_ledger) != len(by_summary) or not np.allclose(by_ledger, by_summary, rtol=0, atol=1e-9):
             raise InvalidInputError(
-                f"Summary and ledger of {str(where)!r} do not belong together: {name} is {printable(by_summary, 200)} by the one and"
+                f"Summary and {source} of {str(where)!r} do not belong together: {name} is {printable(by_summary, 200)} by the one and"
                 f" {printable(by_ledger, 200)} by the other."
             )
 
@@ -194,7 +238,7 @@ class ArchiveEnds:
     """(m, d) those of the reward archive."""
 
 
-def archive_ends(outcome: Outcome) -> ArchiveEnds:
+def archive_ends(outcome: Archived) -> ArchiveEnds:
     """The points of both archives. If there are no emitters, and so no reward archive, rewarding policies are told apart."""
     novelty, reward = outcome.novelty_archive, outcome.reward_archive
     if outcome.config.has_emitters:
@@ -281,6 +325,11 @@ def random_similarity(
         autoencoder: the run's, if it is a user's own; one given with its weights has these, as they were before the run.
     """
     space = random_space(outcome, task, seed=seed, device=device, autoencoder=autoencoder)
+    return spaces_similarity(space, policies)
+
+
+def spaces_similarity(space: DescriptorSpace, policies: PolicySet) -> Similarity:
+    """Of the descriptors that a space gives these policies, and the ground truth."""
     return _similarity(space.describe(policies.rollouts()), policies.ground_truth)
 
 

@@ -1,4 +1,5 @@
-"""A run folder as measures read it: each file when it is asked for, and nobody's code is run."""
+"""A run folder as measures read it: each file when it is asked for, and nobody's code is run. Runs, in folders and in records, are found
+here too."""
 
 from __future__ import annotations
 
@@ -11,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from stax.analysis.records.record import SUFFIX, Record, is_record, read_record
 from stax.errors import InvalidInputError, printable
 from stax.runs.array_files import read_arrays
 from stax.runs.config import read_toml
@@ -18,6 +20,7 @@ from stax.runs.described_task import DescribedTask
 from stax.runs.files import inside
 from stax.runs.folder import RunFolder, is_leftover
 from stax.runs.ledger_file import LEDGER, read_ledger
+from stax.runs.options import as_text
 from stax.runs.tables import load_metrics, read_emitters
 from stax.search.emitter import EmitterRecord
 from stax.search.parameters import no_such
@@ -174,39 +177,88 @@ class RecordedRun:
         return path
 
 
-def find_runs(paths: Sequence[str | Path]) -> list[RecordedRun]:
-    """The runs in these folders, each a run's or one that has runs somewhere in it, as a campaign's has; each run once."""
+AnyRun = RecordedRun | Record
+"""A run by its folder or by its record."""
+
+
+def find_runs(paths: Sequence[str | Path]) -> list[AnyRun]:
+    """Return the runs at these paths, each once.
+
+    Args:
+        paths: each the folder of a run, the record of one, or a folder that has some of these anywhere in it, as a campaign's has. Of a
+            run that is found both as a folder and as a record, the folder is taken.
+    """
+    found: dict[Path, AnyRun] = {}
+    for path in map(Path, paths):
+        places = list(_places(path))
+        if not places:
+            raise InvalidInputError(_why_none(path))
+        for place in places:
+            resolved = place.resolve()
+            if resolved not in found:
+                found[resolved] = RecordedRun(place) if place.is_dir() else read_record(place)
+    runs = list(found.values())
+    in_folders = {_identity(run) for run in runs if isinstance(run, RecordedRun) and run.status == "finished"}
+    return [run for run in runs if isinstance(run, RecordedRun) or _identity(run) not in in_folders]
+
+
+def _identity(run: AnyRun) -> str:
+    """Return a text that two runs have in common if they are the same run."""
+    return as_text(run.config.decisive())
+
+
+def find_run_folders(paths: Sequence[str | Path]) -> list[RecordedRun]:
+    """Return the runs in these folders, each a run's or one that has runs somewhere in it; records in them are not looked at."""
     found: dict[Path, RecordedRun] = {}
     for path in map(Path, paths):
-        folders = list(_run_folders(path))
+        folders = [place for place in _places(path) if place.is_dir()]
         if not folders:
             raise InvalidInputError(_why_none(path))
-        for folder in folders:
-            place = folder.resolve()
-            if place not in found:
-                found[place] = RecordedRun(folder)
+        found |= {place.resolve(): RecordedRun(place) for place in folders if place.resolve() not in found}
     return list(found.values())
+
+
+def find_records(path: str | Path) -> list[Record]:
+    """Return all records in a folder, at any depth, sorted by their names; run folders in it are not looked at."""
+    path = Path(path)
+    found = [place for place in _places(path) if is_record(place)] if path.is_dir() else []
+    if not found:
+        raise InvalidInputError(
+            f"There is no record in {str(path)!r}: no file in it has a name that ends with {SUFFIX}."
+            if path.is_dir()
+            else f"There is no folder {str(path)!r}."
+        )
+    return [read_record(place) for place in sorted(found, key=lambda place: (place.name, str(place)))]
 
 
 def _why_none(path: Path) -> str:
     if not path.exists():
         return f"There is no folder {str(path)!r}."
     if not path.is_dir():
-        return f"{str(path)!r} is a file; a run's folder is needed, or one that has runs in it."
+        return f"{str(path)!r} is a file; a run's folder is needed, one that has runs in it, or a record (a name that ends with {SUFFIX})."
     if not any(path.iterdir()):
         return f"The folder {str(path)!r} is empty."
-    return f"There is no run in {str(path)!r}: neither it nor a folder in it has the config.toml of a run."
+    return (
+        f"There is no run in {str(path)!r}: neither it nor a folder in it has the config.toml of a run, or a record with a name that"
+        f" ends with {SUFFIX}."
+    )
 
 
-def _run_folders(path: Path) -> Iterator[Path]:
-    """Folders with the configuration of a run; what is inside of them is not looked at."""
+def _places(path: Path) -> Iterator[Path]:
+    """Yield folders with the configuration of a run, and records; what is inside of a run's folder is not looked at."""
 
     def refuse(error: OSError) -> None:
         raise InvalidInputError(f"The folder {error.filename!r} cannot be read: {error.strerror}.")
 
+    if path.exists() and not path.is_dir():
+        if is_record(path):
+            yield path
+        return
     for folder, inner, files in os.walk(path, onerror=refuse if path.is_dir() else None):
         inner.sort()
         # Other software has files of that name, too.
         if "config.toml" in files and "task_description" in read_toml(inside(Path(folder), "config.toml")):
             inner.clear()
             yield Path(folder)
+        else:
+            yield from (Path(folder) / name for name in sorted(files) if name.endswith(SUFFIX))

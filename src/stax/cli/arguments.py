@@ -96,6 +96,7 @@ def build_parser() -> argparse.ArgumentParser:
     _add_export(commands)
     _add_report(commands)
 
+    _add_record(commands)
     _add_compare(commands)
 
     completion = commands.add_parser(
@@ -110,7 +111,8 @@ def build_parser() -> argparse.ArgumentParser:
         "reproduce",
         help="make the paper's figures and test its claims",
         description="Does the runs that the paper's figures need, or what is missing of them, then makes the figures and a table of the"
-        " paper's claims beside ours. It can be stopped and called again.",
+        " paper's claims beside ours. It can be stopped and called again. A record of every run is kept in DIR/records; with --records,"
+        " everything is made from records alone.",
         epilog="Items: fig-coverage, fig-reward, fig-archives, fig-ablation, fig-training, fig-reconstruction, fig-similarity, fig-split,"
         " claims, all. By default the paper's own budget and seeds: months of computing time. With --quick: minutes.",
     )
@@ -133,6 +135,23 @@ def build_parser() -> argparse.ArgumentParser:
     again.add_argument("--out", metavar="DIR", help="the folder for runs, figures and tables (default reproduction[-quick])")
     again.add_argument("--processes", type=_whole(1, MOST_RUNS), metavar="N", help="runs at a time (default as many as cores)")
     again.add_argument("--workers", type=_whole(1), metavar="N", help="cores of each run (default 1)")
+    again.add_argument(
+        "--keep",
+        choices=("all", "records"),
+        help="of every finished run, its folder and its record, or only the record (default all)",
+    )
+    again.add_argument(
+        "--records",
+        metavar="DIR",
+        help="make everything from the records in this folder, and do no runs; --budget, --preset and --set choose among them",
+    )
+    again.add_argument(
+        "--verify",
+        type=_whole(1, MOST_RUNS),
+        metavar="N",
+        help="do N recorded runs again and tell which agree with their records, of --records or else of DIR/records",
+    )
+    again.add_argument("--seed", type=_whole(0), metavar="S", help="of the choice of --verify (default: drawn, and printed)")
     again.add_argument("--dry-run", action="store_true", help="only tell what there is to do and how long it will take")
     again.add_argument("--quiet", action="store_true", help="say nothing but what goes wrong")
     again.set_defaults(command="reproduce")
@@ -328,6 +347,23 @@ def _add_report(commands: Any) -> None:
     report.set_defaults(command="report")
 
 
+def _add_record(commands: Any) -> None:
+    record = commands.add_parser(
+        "record",
+        help="keep the evidence of finished runs in one small file each",
+        description="Writes a record of every finished run: configuration, curves, ends of the archives, measures of the learned space and"
+        " digests, in a file of some ten thousand bytes that 'stax compare' and 'stax reproduce' take instead of the run's folder."
+        " The path of each is printed.",
+        epilog="Example: stax record runs/my-campaign --out records",
+    )
+    record.add_argument(
+        "dirs", metavar="DIR", nargs="+", help="a run's folder, or one that has runs in it, as a campaign's has"
+    )
+    record.add_argument("--out", metavar="DIR", default="records", help="the folder to write records to (default records)")
+    record.add_argument("--trust", action="store_true", help="import a task's code if a run's configuration names any")
+    record.set_defaults(command="record")
+
+
 def _add_compare(commands: Any) -> None:
     compare = commands.add_parser(
         "compare",
@@ -337,7 +373,10 @@ def _add_compare(commands: Any) -> None:
         epilog="Example: stax compare runs/my-campaign --against ns --out comparison",
     )
     compare.add_argument(
-        "dirs", metavar="DIR", nargs="+", help="a run's folder, or one that has runs in it, as a campaign's has"
+        "dirs",
+        metavar="DIR",
+        nargs="+",
+        help="a run's folder, a run's record, or a folder that has some of these in it, as a campaign's has",
     )
     compare.add_argument(
         "--against", metavar="METHOD", help="the method that the others are tested against (default: the first)"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import shlex
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import redirect_stdout
 from pathlib import Path
 
@@ -45,14 +45,35 @@ def _is_to_do(run: CampaignRun, options: argparse.Namespace) -> bool:
 
 
 def do_watched(
-    campaign: Campaign, todo: Sequence[CampaignRun], *, quiet: bool, command: str, skip_failed: bool = False
+    campaign: Campaign,
+    todo: Sequence[CampaignRun],
+    *,
+    quiet: bool,
+    command: str,
+    skip_failed: bool = False,
+    finished: Callable[[CampaignRun], None] = lambda run: None,
 ) -> None:
-    """Does these runs of a campaign with everything a person sees of it; the command is told to whoever interrupts it."""
+    """Does these runs of a campaign with everything a person sees of it.
+
+    Args:
+        campaign: as it was found when it was last looked at.
+        todo: those of its runs that are to be done.
+        quiet: whether nothing is shown.
+        command: told to whoever interrupts it, to be called again.
+        skip_failed: whether runs that have failed before are left alone.
+        finished: called with every run that is finished, while others go on.
+    """
     place = _place(campaign, quiet=quiet)
     course = Course(campaign, place.room, set(campaign.runs) - set(todo))
     display = choose_display(course, quiet=quiet)
+
+    def watch(event: str, run: CampaignRun | None) -> None:
+        display(event, run)
+        if event == "end" and run is not None and run.status == "finished":
+            finished(run)
+
     with _requests_to_stop(display) as requests, display:
-        do_campaign(campaign, place, watch=display, asked=requests.count, skip_failed=skip_failed)
+        do_campaign(campaign, place, watch=watch, asked=requests.count, skip_failed=skip_failed)
     if requests.count():
         begun = sum(run.status == "interrupted" for run in campaign.runs)
         kept = f", {begun} of these begun" if begun else ""

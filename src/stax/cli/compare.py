@@ -25,7 +25,7 @@ from stax.analysis.comparison_files import (
     write_comparison,
     write_table,
 )
-from stax.analysis.recorded import RecordedRun, find_runs
+from stax.analysis.recorded import AnyRun, find_runs
 from stax.errors import InvalidInputError
 
 _WIDE = 1000
@@ -36,7 +36,7 @@ _SHORTEST_LABEL = 14
 
 
 def compare_command(options: argparse.Namespace) -> None:
-    """Compares the runs in these folders, prints what was found and writes what is asked for."""
+    """Compares the runs in these folders and records, prints what was found and writes what is asked for."""
     runs = _finished(find_runs(options.dirs), finished_only=options.finished_only)
     out = None if options.out is None else _writable_folder(Path(options.out))
     with _watched() as progress:
@@ -59,7 +59,7 @@ def compare_command(options: argparse.Namespace) -> None:
         _print(compared)
 
 
-def _finished(runs: Sequence[RecordedRun], *, finished_only: bool) -> list[RecordedRun]:
+def _finished(runs: Sequence[AnyRun], *, finished_only: bool) -> list[AnyRun]:
     """The runs that are finished; if others are to be left out, it is said how many, otherwise they are refused."""
     finished = [run for run in runs if run.status == "finished"]
     missing = [run for run in runs if run.status != "finished"]

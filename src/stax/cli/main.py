@@ -137,6 +137,15 @@ def _report(options: argparse.Namespace) -> int:
     return _run_or_fail(report_command, options)
 
 
+def _record(options: argparse.Namespace) -> int:
+    from stax.cli.record import record_command
+
+    with code_allowed() if options.trust else nullcontext():
+        for path in record_command(options):
+            print_path(path)
+    return DONE
+
+
 def _compare(options: argparse.Namespace) -> int:
     from stax.cli.compare import compare_command
 
@@ -203,6 +212,7 @@ _COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
     "completion": _completion,
     "export": _export,
     "new-task": _new_task,
+    "record": _record,
     "replay": _replay,
     "report": _report,
     "reproduce": _reproduce,

@@ -13,8 +13,9 @@ from functools import lru_cache
 import numpy as np
 
 from stax.analysis.measures import Curve, Measured, archive_ends
+from stax.analysis.splits import Split
 from stax.analysis.statistics import median_interval
-from stax.reproduction.learned_figures import SimilarityValues, Split
+from stax.reproduction.learned_figures import SimilarityValues
 from stax.reproduction.plan import PAPER_BUDGET, TASKS
 from stax.reproduction.results import PaperRuns, title
 from stax.reproduction.results import name_of as variant_name

@@ -1,18 +1,16 @@
-"""Figures, tables and a page from the finished runs of a reproduction."""
+"""Figures, tables and a page from the records of a reproduction."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import cast
 
-import numpy as np
 from matplotlib.figure import Figure
 
-from stax.analysis.measures import final_policies, reconstruction_error
+from stax.analysis.comparison_files import markdown_text
+from stax.analysis.splits import Split
 from stax.analysis.style import save_figure
-from stax.representation.learned import LearnedSpace
 from stax.reproduction.claims import AnsweredClaim, answered_claims
 from stax.reproduction.claims_table import claims_csv, claims_table
 from stax.reproduction.evidence import Evidence
@@ -26,7 +24,6 @@ from stax.reproduction.figures import (
 )
 from stax.reproduction.learned_figures import (
     SimilarityValues,
-    Split,
     every_split,
     reconstruction_figures,
     similarities,
@@ -34,16 +31,12 @@ from stax.reproduction.learned_figures import (
     split_figures,
     splits,
 )
-from stax.reproduction.plan import Item
+from stax.reproduction.page import missing_runs, origin_words, runs_table, unused_records
+from stax.reproduction.plan import Item, needed
 from stax.reproduction.results import PaperRuns
-from stax.runs.config import machine, versions
 from stax.runs.files import write_text
-from stax.runs.result import Result, load
-from stax.search.policy_set import PolicySet
 
 Say = Callable[[str], None]
-_MOST_PICTURED = 300
-"""Policies whose pictures the reconstruction error is measured on."""
 
 
 @dataclass
@@ -73,7 +66,8 @@ class Making:
         return _FIGURES[item](self.runs) if item in _FIGURES else {}
 
     def claims(self) -> list[AnsweredClaim]:
-        return answered_claims(Evidence(self.runs, self.similarities(), every_split(self.runs), arm_errors(self.runs)))
+        runs = self.runs.uncut()
+        return answered_claims(Evidence(runs, self.similarities(), every_split(runs), arm_errors(runs)))
 
 
 _FIGURES: dict[str, Callable[[PaperRuns], dict[str, Figure]]] = {
@@ -90,14 +84,9 @@ def arm_errors(runs: PaperRuns) -> list[float]:
     """Errors of STAX's reconstructions of the arm, by seed, as shares of the errors of the mean picture, both mean squared."""
     if not runs.has("redundant-arm", "stax"):
         return []
-    return [_arm_error(load(run.path)) for run in runs.group("redundant-arm", "stax").group.runs]
-
-
-def _arm_error(result: Result) -> float:
-    policies: PolicySet = final_policies(result, _MOST_PICTURED)
-    error = reconstruction_error(cast(LearnedSpace, result.space), result.task, policies)
-    pictures = result.task.observe(policies.rollouts()).reshape(-1, *result.task.observation_shape) / 255
-    return float(error or 0.0) / float(np.square(pictures - pictures.mean(axis=0)).mean())
+    known = [record.learned for record in runs.records("redundant-arm", "stax") if record.learned]
+    errors = [(learned.reconstruction_error, learned.mean_observation_error) for learned in known]
+    return [error / of_mean for error, of_mean in errors if error is not None and of_mean]
 
 
 def make_all(items: Sequence[Item], runs: PaperRuns, out: Path, *, command: str, say: Say) -> list[Path]:
@@ -115,7 +104,7 @@ def make_all(items: Sequence[Item], runs: PaperRuns, out: Path, *, command: str,
             write_text(out / "claims.csv", claims_csv(tested))
             written.append(out / "claims.csv")
             continue
-        figures = making.figures(item.name)
+        figures = making.figures(item.name) if _can_be_made(item, runs) else {}
         shown[item.name] = list(figures)
         for name, figure in figures.items():
             written += save_figure(figure, folder / name)
@@ -123,25 +112,30 @@ def make_all(items: Sequence[Item], runs: PaperRuns, out: Path, *, command: str,
     return [*written, out / "README.md"]
 
 
+def _can_be_made(item: Item, runs: PaperRuns) -> bool:
+    """Whether there are runs of two methods of an item at least; of one, if that is all it shows."""
+    there = {variant.key for task, variant in needed([item]) if runs.has(task, variant.key)}
+    return len(there) >= min(2, len(item.variants))
+
+
 def _page(
     items: Sequence[Item], runs: PaperRuns, shown: dict[str, list[str]], tested: Sequence[AnsweredClaim], command: str
 ) -> str:
-    lines = ["# The paper's results, made again", "", f"**{caption(runs)}.**"]
+    lines = ["# The paper's results, made again", "", f"**{markdown_text(caption(runs))}.**"]
     if runs.quick:
         lines += [
             "",
             "This is a quick look, to see that everything works and what it looks like; it says little about the methods.",
         ]
-    used, made = machine(), versions()
-    lines += [
-        "",
-        f"Made by `{command}`, with stax {made['stax']}, Python {made['python']}, torch {made.get('torch', 'none')}, on"
-        f" {used['cores']} cores ({used['processor']}). Solid lines: methods that learn the behaviour space; dashed: those that are given it.",
-    ]
+    lines += ["", f"Made by `{command}`. {origin_words(runs)} {_LINES}", "", *runs_table(runs)]
     for item in items:
         if item.name in shown:
             lines += ["", f"## {item.name}: {item.about}", ""]
             lines += [f"![{item.about}](figures/{name}.png)" for name in shown[item.name]]
-    if tested:
+            lines += missing_runs(item, runs, is_shown=bool(shown[item.name]))
+    if tested or any(item.name == "claims" for item in items):
         lines += ["", *claims_table(tested)]
-    return "\n".join([*lines, ""])
+    return "\n".join([*lines, *unused_records(runs), ""])
+
+
+_LINES = "Solid lines: methods that learn the behaviour space; dashed: those that are given it."

@@ -1,37 +1,75 @@
-"""The finished runs of a reproduction, measured."""
+"""The finished runs of a reproduction, by their records."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
-from pathlib import Path
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from stax.analysis.comparison import MeasuredGroup
-from stax.analysis.grouping import RunGroup
-from stax.analysis.measures import measure_recorded
-from stax.analysis.recorded import RecordedRun
-from stax.reproduction.plan import TASKS, VARIANTS, Item, needed, run_name
+from stax.analysis.grouping import in_words
+from stax.analysis.recorded import AnyRun
+from stax.analysis.records.record import LearnedMeasures, Record
+from stax.errors import printable
+from stax.reproduction.plan import TASKS, VARIANTS
+
+
+class MissingRuns(LookupError):
+    """There are no runs of a method, or of any, on a task."""
+
+    def __init__(self, task: str, key: str | None = None) -> None:
+        super().__init__(f"There are no runs {f'of {name_of(key)} ' if key else ''}on {title(task)}.")
 
 
 @dataclass(frozen=True, eq=False)
 class PaperRuns:
-    """Runs by task and method, each with its course."""
+    """Runs by task and method, each with its course up to the same number of evaluations."""
 
     budget: int
+    """Evaluations after which all runs are compared; some may have gone on for longer."""
     seeds: int
+    """Runs that each method has at least."""
     preset: str
     quick: bool
     changed: dict[str, Any]
     """Parameters that are not the preset's."""
     groups: dict[tuple[str, str], MeasuredGroup]
+    unused: list[str] = field(default_factory=list)
+    """Records that there are besides those used, in words."""
 
     def group(self, task: str, key: str) -> MeasuredGroup:
+        """Return the runs of a method on a task, or raise `MissingRuns`."""
+        if (task, key) not in self.groups:
+            raise MissingRuns(task, key)
         return self.groups[task, key]
 
     def has(self, task: str, *keys: str) -> bool:
         return all((task, key) in self.groups for key in keys)
+
+    def keys(self, task: str, keys: Sequence[str]) -> list[str]:
+        """Return those of the methods that have runs on a task."""
+        return [key for key in keys if self.has(task, key)]
+
+    def tasks(self, keys: Sequence[str]) -> list[str]:
+        """Return the tasks on which any of these methods has runs."""
+        return [task for task in TASKS if self.keys(task, keys)]
+
+    def records(self, task: str, key: str) -> list[Record]:
+        """Return the records of a method on a task, by seed."""
+        return [run for run in self.group(task, key).group.runs if isinstance(run, Record)]
+
+    def learned(self, task: str, key: str) -> LearnedMeasures | None:
+        """Return what is known of the learned space of the run with the highest coverage; None if nothing is."""
+        best = self.best(task, key)
+        return best.learned if isinstance(best, Record) else None
+
+    def uncut(self) -> PaperRuns:
+        """Return the same runs with their whole courses, for comparisons of some of them after more evaluations."""
+        whole = {
+            place: MeasuredGroup(group.group, [run.measured() for run in self.records(*place)])
+            for place, group in self.groups.items()
+        }
+        return replace(self, groups=whole)
 
     def coverage(self, task: str, key: str) -> list[float]:
         """At the end, by seed, in percent."""
@@ -42,42 +80,38 @@ class PaperRuns:
         return [curve.last for curve in self.group(task, key).max_reward(area)]
 
     def areas(self, task: str) -> list[str]:
-        group = next(group for (of_task, _), group in self.groups.items() if of_task == task)
+        group = next((group for (of_task, _), group in self.groups.items() if of_task == task), None)
+        if group is None:
+            raise MissingRuns(task)
         return [area.name for area in group.group.runs[0].task.reward_areas]
 
-    def best(self, task: str, key: str) -> RecordedRun:
+    def best(self, task: str, key: str) -> AnyRun:
         """The run with the highest coverage."""
         group = self.group(task, key)
         number = max(range(len(group.measured)), key=lambda run: group.coverage()[run].last)
         return group.group.runs[number]
 
-    @cached_property
+    @property
     def words(self) -> str:
         """What was run, for captions."""
-        seeds = f"{self.seeds} {'seed' if self.seeds == 1 else 'seeds'}"
-        changes = "".join(f", {name}={value}" for name, value in self.changed.items())
-        return f"{self.budget:,} evaluations, {seeds}, preset {self.preset}{changes}"
+        return self.words_about({self.budget})
+
+    def words_about_ends(self, keys: Sequence[str]) -> str:
+        """What was run, for captions of what is told of the ends of runs, however many evaluations they have."""
+        runs = [run for (_, key), group in self.groups.items() if key in keys for run in group.group.runs]
+        return self.words_about({run.evaluations for run in runs} or {self.budget})
+
+    def words_about(self, evaluations: set[int]) -> str:
+        """What was run, with these evaluations, seeds, preset and changed parameters."""
+        most = max((len(group.measured) for group in self.groups.values()), default=self.seeds)
+        # Of a stranger's records these may be a stranger's words.
+        changes = f", {printable(in_words(self.changed), 500)}" if self.changed else ""
+        seeds = f"{_range(self.seeds, most)} {'seed' if most == 1 else 'seeds'}"
+        return f"{_range(min(evaluations), max(evaluations))} evaluations, {seeds}, preset {self.preset}{changes}"
 
 
-def measure_runs(
-    items: Sequence[Item],
-    *,
-    out: Path,
-    budget: int,
-    seeds: int,
-    preset: str = "default",
-    changed: Mapping[str, Any] | None = None,
-    quick: bool = False,
-) -> PaperRuns:
-    """Reads what the items need, of runs done by `plan` with the same arguments; every run must be finished."""
-    groups: dict[tuple[str, str], MeasuredGroup] = {}
-    for task, variant in needed(items):
-        runs = [RecordedRun(out / "runs" / run_name(task, variant.key, seed)) for seed in range(seeds)]
-        measured = [measure_recorded(run) for run in runs]
-        number = 1 if variant.key == "stax-ef" else 0
-        group = RunGroup(label=variant.name, algo=variant.algo, number=number, learned=variant.learned, runs=runs)
-        groups[task, variant.key] = MeasuredGroup(group, measured)
-    return PaperRuns(budget, seeds, preset, quick, dict(changed or {}), groups)
+def _range(low: int, high: int) -> str:
+    return f"{low:,}" if low == high else f"{low:,} to {high:,}"
 
 
 def title(task: str) -> str:

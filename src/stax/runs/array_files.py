@@ -43,40 +43,49 @@ def write_arrays(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
         pack_arrays(file, arrays)
 
 
-def pack_arrays(file: BinaryIO, arrays: Mapping[str, NDArray[Any]], texts: Mapping[str, str] | None = None) -> None:
-    """Write arrays, and texts beside them, into an open file, lightly compressed where that helps.
+def pack_arrays(
+    file: BinaryIO, arrays: Mapping[str, NDArray[Any]], texts: Mapping[str, str] | None = None, *, level: int = 1
+) -> None:
+    """Write arrays, and texts beside them, into an open file, compressed where that helps.
 
     What would be compressed by more than a reader allows is not compressed.
+
+    Args:
+        file: the file, open for writing and reading.
+        arrays: the arrays by name.
+        texts: the texts by name.
+        level: how hard to compress, from 1 (fast) to 9 (small).
     """
     contents = {name: text.encode() for name, text in (texts or {}).items()}
-    entries = _pack(file, arrays, contents, plain=())
+    entries = _pack(file, arrays, contents, level, plain=())
     too_small = _too_compressed(entries)
     if too_small:
         file.seek(0)
         file.truncate()
-        _pack(file, arrays, contents, plain=too_small)
+        _pack(file, arrays, contents, level, plain=too_small)
 
 
 def _pack(
-    file: BinaryIO, arrays: Mapping[str, NDArray[Any]], texts: Mapping[str, bytes], plain: Sequence[str]
+    file: BinaryIO, arrays: Mapping[str, NDArray[Any]], texts: Mapping[str, bytes], level: int, plain: Sequence[str]
 ) -> list[zipfile.ZipInfo]:
     """Write the zip file with these entries not compressed."""
     with zipfile.ZipFile(file, "w") as archive:
         for name, array in arrays.items():
-            entry = _entry(f"{name}.npy", compressed=f"{name}.npy" not in plain and _compresses(array))
+            compressed = f"{name}.npy" not in plain and (level > 1 or _compresses(array))
+            entry = _entry(f"{name}.npy", level if compressed else None)
             with archive.open(entry, "w", force_zip64=True) as member:
                 npy.write_array(member, np.ascontiguousarray(array).reshape(np.shape(array)), allow_pickle=False)
         for name, content in texts.items():
-            with archive.open(_entry(name, compressed=name not in plain), "w", force_zip64=True) as member:
+            with archive.open(_entry(name, None if name in plain else level), "w", force_zip64=True) as member:
                 member.write(content)
         return archive.infolist()
 
 
-def _entry(name: str, *, compressed: bool) -> zipfile.ZipInfo:
+def _entry(name: str, level: int | None) -> zipfile.ZipInfo:
     entry = zipfile.ZipInfo(name, _DATE)
-    if compressed:
+    if level is not None:
         entry.compress_type = zipfile.ZIP_DEFLATED
-        entry._compresslevel = 1  # type: ignore[attr-defined]
+        entry._compresslevel = level  # type: ignore[attr-defined]
     return entry
 
 
@@ -100,7 +109,13 @@ def _too_compressed(entries: Sequence[zipfile.ZipInfo]) -> list[str]:
 
 
 def read_arrays(
-    path: Path, what: str, *, most_rows: Callable[[str], int | None], text: str | None = None
+    path: Path,
+    what: str,
+    *,
+    most_rows: Callable[[str], int | None],
+    text: str | None = None,
+    most_bytes: int | None = None,
+    most_unpacked: int | None = None,
 ) -> tuple[Arrays, bytes]:
     """Return the arrays of a file, and the content of the text of this name beside them.
 
@@ -113,11 +128,14 @@ def read_arrays(
         what: a name for it, at the beginning of a sentence.
         most_rows: called with the name of an array, returns how many rows it may have; None for any number.
         text: the name of the text; there is none if None.
+        most_bytes: bytes that the file may have; any number if None.
+        most_unpacked: bytes that the file may unpack to; if None, as many as a file of its size may.
     """
     where = f"{what} {str(path)!r}"
-    with open_regular(path, what) as file:
+    with open_regular(path, what, most_bytes) as file:
         try:
             with zipfile.ZipFile(file) as archive:
+                _check_unpacked(archive, most_unpacked, where)
                 return _read(archive, file.seek(0, 2), where, most_rows, text)
         except InvalidInputError:
             raise
@@ -133,6 +151,12 @@ _NO_ARRAYS = (
     *(MemoryError, RuntimeError, SyntaxError, *NONSENSE),
 )
 """What reading a file raises that is not of arrays, or is encrypted, or was made to confuse."""
+
+
+def _check_unpacked(archive: zipfile.ZipFile, most: int | None, where: str) -> None:
+    size = sum(entry.file_size for entry in archive.infolist())
+    if most is not None and size > most:
+        raise InvalidInputError(f"{where} would unpack to {size:,} bytes, more than the {most:,} that are read.")
 
 
 def _read(

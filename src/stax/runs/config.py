@@ -255,12 +255,18 @@ def read_config(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
 
 def read_toml(path: Path) -> dict[str, Any]:
     """Return the tables of a TOML file, which may come from a stranger."""
-    text = read_text(path, "The configuration", _MOST_TEXT)
+    return parse_toml(read_text(path, "The configuration", _MOST_TEXT), f"The configuration {str(path)!r}")
+
+
+def parse_toml(text: str, where: str) -> dict[str, Any]:
+    """Return the tables of a TOML text, or raise one sentence that begins with where it stands."""
+    if len(text) > _MOST_TEXT:
+        raise InvalidInputError(f"{where} is too large: {len(text):,} characters, at most {_MOST_TEXT:,} are read.")
     try:
         check_toml(text)
         return tomllib.loads(text)
     except (ValueError, RecursionError) as error:  # the first also for numbers of thousands of digits
-        raise InvalidInputError(f"The configuration {str(path)!r} is not TOML: {error}.") from None
+        raise InvalidInputError(f"{where} is not TOML: {error}.") from None
 
 
 def split_table(table: Mapping[str, Any], where: str) -> tuple[dict[str, Any], dict[str, Any]]:

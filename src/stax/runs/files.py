@@ -195,15 +195,19 @@ def read_text(path: Path, what: str, most: int) -> str:
 
 def read_json(path: Path, what: str, *, most: int, values: int) -> Any:
     """Return what a JSON file of at most so many bytes and values says, or raise one sentence."""
-    content = read_bytes(path, what, most)
+    return checked_json(read_bytes(path, what, most), f"{what} {str(path)!r}", values)
+
+
+def checked_json(content: bytes, where: str, values: int) -> Any:
+    """Return what a JSON text of at most so many values says, or raise one sentence that begins with where it stands."""
     try:
         return parse_json(content, values)
     except UnicodeDecodeError:
-        raise InvalidInputError(f"{what} {str(path)!r} is not a text file.") from None
+        raise InvalidInputError(f"{where} is not a text file.") from None
     except OverflowError as error:
-        raise InvalidInputError(f"{what} {str(path)!r} is damaged: {error}.") from None
+        raise InvalidInputError(f"{where} is damaged: {error}.") from None
     except (ValueError, RecursionError):  # the first also for numbers of thousands of digits
-        raise InvalidInputError(f"{what} {str(path)!r} is damaged: it is not JSON.") from None
+        raise InvalidInputError(f"{where} is damaged: it is not JSON.") from None
 
 
 def parse_json(content: bytes, values: int) -> Any:

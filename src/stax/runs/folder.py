@@ -141,18 +141,7 @@ class RunFolder:
     def read_config(self) -> tuple[RunConfig, dict[str, Any]]:
         """The configuration, and what `config.toml` says of the task."""
         path = self.file("config.toml")
-        table = read_toml(path)
-        config = make_config(*split_table(table, str(path)))
-        description = table.get("task_description")
-        if not isinstance(description, dict):
-            raise InvalidInputError(f"{str(path)!r} does not describe the task.")
-        numerics, version = table.get("numerics"), table.get("results_version")
-        if numerics not in (None, *NUMERICS):
-            raise InvalidInputError(f"numerics in {str(path)!r} must be one of {', '.join(NUMERICS)}, not {shown(numerics)}.")
-        if version is not None and (not isinstance(version, int) or isinstance(version, bool)):
-            raise InvalidInputError(f"results_version in {str(path)!r} must be an integer, not {shown(version)}.")
-        given = bool(table.get("task_given", False))
-        return replace(config, task_given=given, numerics=numerics, results_version=version), description
+        return config_of_table(read_toml(path), str(path))
 
     def warn_of_versions(self) -> None:
         """Tells if the run was made with other versions of what may change its bits."""
@@ -239,6 +228,21 @@ class RunFolder:
                 return expected == [checksum(file)]
         except InvalidInputError:
             return False
+
+
+def config_of_table(table: Mapping[str, Any], where: str) -> tuple[RunConfig, dict[str, Any]]:
+    """Return the configuration of a run that was done, and what it says of the task, by the tables of its `config.toml`."""
+    config = make_config(*split_table(table, where))
+    description = table.get("task_description")
+    if not isinstance(description, dict):
+        raise InvalidInputError(f"{where!r} does not describe the task.")
+    numerics, version = table.get("numerics"), table.get("results_version")
+    if numerics not in (None, *NUMERICS):
+        raise InvalidInputError(f"numerics in {where!r} must be one of {', '.join(NUMERICS)}, not {shown(numerics)}.")
+    if version is not None and (not isinstance(version, int) or isinstance(version, bool)):
+        raise InvalidInputError(f"results_version in {where!r} must be an integer, not {shown(version)}.")
+    given = bool(table.get("task_given", False))
+    return replace(config, task_given=given, numerics=numerics, results_version=version), description
 
 
 def _warn_of_differences(made_with: Mapping[str, Any]) -> None:

@@ -30,6 +30,14 @@ CAMPAIGN_BYTES = 16 * 2**20
 """Bytes of the table of a campaign."""
 WEIGHTS_BYTES = 2**20
 """Bytes of an autoencoder's file, beside its weights."""
+RECORD_BYTES = 2**19
+"""Bytes of a record of a run; most have fewer than 100,000."""
+RECORD_UNPACKED_BYTES = 2**23
+"""Bytes that a record may unpack to."""
+RECORD_VALUES = 50_000
+"""Names and values in the text of a record."""
+RECORD_POLICIES = 30_000
+"""Archived policies that a record holds the ends of; of more, a sample."""
 
 
 def unpacked_limit(size: int) -> int:

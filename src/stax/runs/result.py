@@ -76,6 +76,8 @@ class Result:
     """finished, or what happened instead."""
     failures: dict[str, int]
     """How many evaluations failed, by reason."""
+    core_seconds: float | None = None
+    """Processor time of the run's process and of its children that had ended; None if it is not known."""
 
     @property
     def algo(self) -> str:
@@ -103,7 +105,15 @@ class Result:
         return getattr(self.space, "autoencoder", None)
 
     @staticmethod
-    def of(search: Search, config: RunConfig, *, seconds: float, status: str, failures: Mapping[str, int]) -> Result:
+    def of(
+        search: Search,
+        config: RunConfig,
+        *,
+        seconds: float,
+        core_seconds: float | None,
+        status: str,
+        failures: Mapping[str, int],
+    ) -> Result:
         """The result of a search as it is now; arrays are views of the search's own."""
         return Result(
             config=config,
@@ -122,11 +132,19 @@ class Result:
             seconds={"total": seconds, **search.stopwatch.seconds},
             status=status,
             failures=dict(failures),
+            core_seconds=core_seconds,
         )
 
     def summary(self) -> dict[str, Any]:
         """What `summary.json` holds."""
-        return summarise(self, self.config, seconds=self.seconds, status=self.status, failures=self.failures)
+        return summarise(
+            self,
+            self.config,
+            seconds=self.seconds,
+            core_seconds=self.core_seconds,
+            status=self.status,
+            failures=self.failures,
+        )
 
     # For other packages
 
@@ -179,7 +197,13 @@ class Result:
 
 
 def summarise(
-    found: Result | Search, config: RunConfig, *, seconds: Mapping[str, float], status: str, failures: Mapping[str, int]
+    found: Result | Search,
+    config: RunConfig,
+    *,
+    seconds: Mapping[str, float],
+    core_seconds: float | None,
+    status: str,
+    failures: Mapping[str, int],
 ) -> dict[str, Any]:
     """What `summary.json` holds, of a result or of a search that still goes on."""
     return {
@@ -199,6 +223,7 @@ def summarise(
         "results_version": config.results_version,
         "failed_evaluations": dict(failures),
         "seconds": {activity: round(spent, 3) for activity, spent in seconds.items()},
+        "core_seconds": None if core_seconds is None else round(core_seconds, 3),
         "workers": config.workers,
         "parameters": asdict(found.parameters),
     }
@@ -262,6 +287,7 @@ def load(path: str | Path, *, task: Task | None = None, autoencoder: Any = None,
             seconds={str(activity): float(seconds) for activity, seconds in summary["seconds"].items()},
             status=str(summary["status"]),
             failures={str(reason): int(count) for reason, count in summary["failed_evaluations"].items()},
+            core_seconds=None if summary.get("core_seconds") is None else float(summary["core_seconds"]),
         )
     except NONSENSE as error:
         raise InvalidInputError(f"The summary in {str(path)!r} is damaged ({type(error).__name__}: {error}).") from None

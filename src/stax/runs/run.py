@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -221,6 +222,8 @@ class _Run:
         self._observer, self._stop, self._callbacks = watching.observer, watching.stop, watching.callbacks
         self._began = time.perf_counter()
         self._seconds_before = 0.0
+        self._cores_began = _core_seconds_of_process()
+        self._core_seconds_before: float | None = 0.0
         self._last_sign = 0.0
         self._last_checkpoint: float | None = None
         self._pause = 0.0
@@ -277,6 +280,9 @@ class _Run:
             differing = [str(name) for name in {**now, **was} if not same_text(was.get(name), now.get(name))]
             evaluator.restore_counts(numbers["counts"])
             self._seconds_before = float(numbers["seconds"])
+            # A checkpoint of an earlier version does not say; then nobody knows the sum.
+            spent = numbers.get("core_seconds")
+            self._core_seconds_before = None if spent is None else float(spent)
         except NONSENSE as error:
             raise InvalidInputError(f"The checkpoint in {path!r} is damaged ({type(error).__name__}: {error}).") from None
         if differing:
@@ -418,7 +424,8 @@ class _Run:
 
     def _save_checkpoint(self, search: Search) -> None:
         assert self.folder
-        numbers = {"config": self._decisive(), "seconds": self._seconds(), "counts": self._evaluator.counts()}
+        spent = {"seconds": self._seconds(), "core_seconds": self._core_seconds()}
+        numbers = {"config": self._decisive(), **spent, "counts": self._evaluator.counts()}
         self.folder.save_checkpoint(search.state(), numbers)
         save_metrics(self.folder, search.metrics)
 
@@ -445,7 +452,8 @@ class _Run:
         # Not by way of a result, which lists every emitter: this is done every few seconds.
         seconds = {"total": self._seconds(), **search.stopwatch.seconds}
         failures = self._evaluator.failures
-        summary = summarise(search, self.config, seconds=seconds, status=status, failures=failures)
+        spent = self._core_seconds()
+        summary = summarise(search, self.config, seconds=seconds, core_seconds=spent, status=status, failures=failures)
         summary |= {} if error is None else {"error": shortened(error)}
         try:
             self.folder.write_summary(summary, safe=status != "running")
@@ -453,10 +461,28 @@ class _Run:
             return
 
     def _result(self, search: Search, status: str) -> Result:
-        return Result.of(search, self.config, seconds=self._seconds(), status=status, failures=self._evaluator.failures)
+        return Result.of(
+            search,
+            self.config,
+            seconds=self._seconds(),
+            core_seconds=self._core_seconds(),
+            status=status,
+            failures=self._evaluator.failures,
+        )
 
     def _seconds(self) -> float:
         return self._seconds_before + time.perf_counter() - self._began
+
+    def _core_seconds(self) -> float | None:
+        """Return the processor time of the run so far; None if that of an earlier part is not known."""
+        before = self._core_seconds_before
+        return None if before is None else before + _core_seconds_of_process() - self._cores_began
+
+
+def _core_seconds_of_process() -> float:
+    """Return the processor time of this process and of those of its children that have ended."""
+    times = os.times()
+    return times.user + times.system + times.children_user + times.children_system
 
 
 def _tell(search: Search, evaluator: Evaluator, rollouts: Rollouts) -> None:

@@ -1,0 +1,100 @@
+"""The records that a reproduction keeps of its runs, and the folders that it then no longer needs."""
+
+from __future__ import annotations
+
+import re
+import secrets
+import shutil
+from contextlib import suppress
+from pathlib import Path
+
+from stax.analysis.records.making import record_name, write_record
+from stax.analysis.records.record import Record, read_record
+from stax.errors import InvalidInputError
+from stax.runs.campaign import Campaign, CampaignRun
+
+KEPT = ("all", "records")
+"""What can be kept of a finished run: its folder and its record, or only the record."""
+FOLDER = "records"
+"""Folder of the records of a reproduction."""
+_REMOVED = re.compile(r"\.removed\.[0-9a-f]{16}")
+"""Names of folders that are being removed."""
+
+
+class KeptRecords:
+    """The records of a reproduction's runs.
+
+    Args:
+        out: the folder of the reproduction.
+        keep: one of `KEPT`.
+    """
+
+    def __init__(self, out: Path, keep: str = "all") -> None:
+        self._out, self._keep = out, keep
+
+    def path(self, run: CampaignRun) -> Path:
+        """Return where the record of a run is, or will be."""
+        return self._out / FOLDER / record_name(run.config)
+
+    def record(self, run: CampaignRun) -> Record | None:
+        """Return the record of a run; None if there is none."""
+        path = self.path(run)
+        if not path.is_file():
+            return None
+        record = read_record(path)
+        differing = sorted(run.config.differences(record.config))
+        if differing:
+            raise InvalidInputError(
+                f"The record {str(path)!r} is of another run than its name says: they differ in {', '.join(differing)}; move it away."
+            )
+        return record
+
+    def look(self, campaign: Campaign) -> None:
+        """Find out how far every run has come: one that has a record is finished, whatever is left of its folder."""
+        campaign.look()
+        for run in campaign.runs:
+            record = self.record(run)
+            if record is None:
+                continue
+            run.status, run.error, run.evaluations = "finished", "", record.evaluations
+            run.coverage, run.max_reward = record.coverage, record.max_reward
+            with suppress(KeyError, TypeError, ValueError):
+                run.seconds = float(record.summary["seconds"]["total"])
+
+    def keep(self, run: CampaignRun) -> Record:
+        """Write the record of a finished run if there is none, and then remove the run's folder if only records are kept."""
+        record = self.record(run)
+        if record is None:
+            write_record(run.folder.path, self._out / FOLDER)
+            record = self.record(run)
+            assert record is not None
+        if self._keep == "records":
+            self._remove(run)
+        return record
+
+    def try_to_keep(self, run: CampaignRun) -> None:
+        """Keep a run while others go on, which must not end for it; what fails is tried again in the end."""
+        with suppress(InvalidInputError, OSError):
+            self.keep(run)
+
+    def keep_all(self, campaign: Campaign) -> list[Record]:
+        """Keep all runs of a campaign, which are finished, and return their records."""
+        records = [self.keep(run) for run in campaign.runs]
+        if self._keep == "records" and campaign.out.is_dir():
+            for leftover in campaign.out.iterdir():
+                if _REMOVED.fullmatch(leftover.name) and not leftover.is_symlink():
+                    shutil.rmtree(leftover)
+        return records
+
+    def _remove(self, run: CampaignRun) -> None:
+        """Remove the folder of a run, under another name: a folder of which a part is gone would not be taken for a run's."""
+        path = run.folder.path
+        if path.is_symlink() or not path.is_dir() or run.folder.in_use:
+            return
+        # Nobody else's run is removed, nor one that goes on.
+        there, _ = run.folder.read_config()
+        if run.config.differences(there) or run.folder.summary().get("status") != "finished":
+            return
+        removed = path.with_name(f".removed.{secrets.token_hex(8)}")
+        path.rename(removed)
+        shutil.rmtree(removed)

@@ -1,0 +1,34 @@
+"""The processor time of a run is in its summary, over all its parts."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+import stax
+from run_folders import QUICK, Stop, summary
+from stax.runs.result import load
+
+ARM = {name: value for name, value in QUICK.items() if name != "isolation"}
+
+
+def test_a_resumed_run_sums_the_processor_time_of_its_parts(tmp_path):
+    folder = tmp_path / "run"
+    with pytest.raises(stax.RunInterrupted):
+        stax.run("redundant-arm", algo="ns", budget=200, workers=1, out=folder, stop=Stop(3), **ARM)
+    first = summary(folder)["core_seconds"]
+    assert first > 0
+    result = stax.resume(folder)
+    assert summary(folder)["core_seconds"] >= first
+    assert result.core_seconds == pytest.approx(summary(folder)["core_seconds"], abs=1)
+    assert load(folder).core_seconds == summary(folder)["core_seconds"]
+
+
+def test_a_folder_of_an_earlier_version_does_not_say(tmp_path):
+    folder = tmp_path / "run"
+    stax.run("redundant-arm", algo="ns", budget=50, workers=1, out=folder, **ARM)
+    said = summary(folder)
+    del said["core_seconds"]
+    (folder / "summary.json").write_text(json.dumps(said))
+    assert load(folder).core_seconds is None
