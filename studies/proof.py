@@ -1,0 +1,109 @@
+"""The runs behind docs/reproduction, stage by stage. Of every run a record is kept, and its folder removed.
+
+    python studies/proof.py --out FOLDER              # all stages in order, two runs at a time
+    python studies/proof.py --out FOLDER --status     # how far every stage has come
+
+It takes many hours. Stop it at any time and call it again: runs go on from their checkpoints. Use one checkout for all runs of the
+study, so that they have one results version; copy FOLDER/records to docs/reproduction/records.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import stax_command
+
+if __name__ == "__main__":
+    stax_command.prepare_process()
+
+from stax.cli.campaign import do_watched
+from stax.reproduction.keeping import KeptRecords
+from stax.reproduction.plan import TASKS, VARIANTS
+from stax.runs.campaign import Campaign, CampaignRun, fitted_runs
+from stax.runs.config import make_config
+from stax.runs.folder import RunFolder
+
+PAPER_BUDGET, SHORT_BUDGET = 500_000, 100_000
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A part of the study that is worth something on its own."""
+
+    about: str
+    variants: tuple[str, ...]
+    budget: int
+    seeds: Mapping[str, int]
+    """Seeds on each task."""
+    preset: str = "default"
+
+
+FIVE_SEEDS = dict.fromkeys(TASKS, 5)
+STAGES = (
+    Stage(
+        "methods that know the ground truth",
+        ("ns", "map-elites", "moo-nr", "serene"),
+        PAPER_BUDGET,
+        {**FIVE_SEEDS, "redundant-arm": 10},
+    ),
+    Stage(
+        "every method that learns",
+        ("stax", "taxons", "stax-ef", "stax-single", "stax-alt-multi", "stax-alt-single", "stax-nt", "stax-reset"),
+        SHORT_BUDGET,
+        FIVE_SEEDS,
+    ),
+    Stage("STAX and TAXONS at the paper's budget", ("stax", "taxons", "stax-ef"), PAPER_BUDGET, FIVE_SEEDS),
+    Stage(
+        "the authors' published code",
+        ("moo-nr", "map-elites", "ns", "stax-nt", "stax"),
+        SHORT_BUDGET,
+        FIVE_SEEDS,
+        "published-code",
+    ),
+)
+
+
+def runs_of(number: int, out: Path) -> Iterator[CampaignRun]:
+    """The runs of a stage, one seed of everything after the other."""
+    stage = STAGES[number - 1]
+    for seed in range(max(stage.seeds.values())):
+        for task in TASKS:
+            for variant in (VARIANTS[key] for key in stage.variants):
+                if task not in variant.tasks or seed >= stage.seeds[task]:
+                    continue
+                given = {"task": task, "algo": variant.algo, "seed": seed, "budget": stage.budget, "preset": stage.preset}
+                config = make_config({**given, "workers": 1, "device": "cpu"}, variant.parameters)
+                folder = RunFolder(out / "runs" / f"{number}-{task}-{variant.key}-{seed}")
+                yield CampaignRun(folder, config, f"stage {number}{', ef' if variant.key == 'stax-ef' else ''}")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", type=Path, required=True, help="folder of the study, outside of the project")
+    parser.add_argument(
+        "--stage", type=int, choices=range(1, len(STAGES) + 1), action="append", help="only this stage (repeatable)"
+    )
+    parser.add_argument("--processes", type=int, default=2, help="runs at a time (default 2)")
+    parser.add_argument("--status", action="store_true", help="say how far every stage has come, and do nothing")
+    options = parser.parse_args()
+    numbers = options.stage or range(1, len(STAGES) + 1)
+    stages = {number: fitted_runs(list(runs_of(number, options.out))) for number in numbers}
+    every = [run for runs in stages.values() for run in runs]
+    campaign = Campaign(out=options.out / "runs", runs=every, processes=options.processes, workers=1)
+    kept = KeptRecords(options.out, "records")
+    kept.look(campaign)
+    for number, runs in stages.items():
+        done = sum(kept.path(run).is_file() for run in runs)
+        print(f"stage {number}, {STAGES[number - 1].about}: {done} of {len(runs)} runs recorded", file=sys.stderr)
+    todo = [run for run in every if run.status not in ("finished", "elsewhere")]
+    if todo and not options.status:
+        do_watched(campaign, todo, quiet=False, command="the same command", finished=kept.try_to_keep)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
