@@ -196,6 +196,21 @@ def learning_table(runs: Runs, task: str, budget: int) -> str:
     return markdown([*header, "core-seconds", "seeds"], lines)
 
 
+def steps_table(_: Runs) -> str:
+    """Error and similarity of a new autoencoder by the steps it was trained."""
+    with (RESULTS / "steps.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    by_steps: dict[str, dict[str, dict[str, str]]] = {}
+    for row in rows:
+        by_steps.setdefault(f"{int(row['max_images_per_episode']):,} | {row['steps']}", {})[row["task"]] = row
+    lines = [
+        [steps, *(f"{of_task[task]['validation_error'] or 'none'}; {of_task[task]['similarity']}" for task in TASKS)]
+        for steps, of_task in by_steps.items()
+    ]
+    header = ["`max_images_per_episode` | steps", *(f"{name}: validation error; similarity" for name in TASKS.values())]
+    return markdown(header, lines).replace("| --- |", "| --- | --- |", 1)
+
+
 def coverage_after(rows: Rows, core_seconds: float) -> float:
     """The coverage that a run had when it had used so many core-seconds."""
     return float(np.interp(core_seconds, [row["core_seconds"] for row in rows], [row["coverage"] for row in rows]))
@@ -286,15 +301,16 @@ def main() -> None:
         "differences": differences_table,
         "training": training_table,
         "learning": learning_tables,
+        "steps": steps_table,
     }
     page = PAGE.read_text()
     for study, table in tables.items():
         if f"<!-- {study} -->" not in page:
             continue
-        runs = load(study)
-        if study not in ("differences", "learning"):
+        runs = load(study) if study not in ("learning", "steps") else {}
+        if study not in ("differences", "learning", "steps"):
             draw(study, runs, "coverage", "coverage, %")
-        if study not in ("ceiling", "training", "differences", "learning"):
+        if study not in ("ceiling", "training", "differences", "learning", "steps"):
             draw(study, runs, "reward", "best reward, mean over areas")
         start, end = f"<!-- {study} -->\n", f"<!-- end of {study} -->"
         before, rest = page.split(start)
