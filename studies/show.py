@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -171,23 +171,27 @@ def learning_tables(_: Runs) -> str:
 def learning_table(runs: Runs, task: str, budget: int) -> str:
     """Every amount of training: what was found with it, how good its space is, and what it cost."""
     labels = list(dict.fromkeys(label for of_task, label, _ in runs if of_task == task))
-    costs = {label: np.mean([rows[-1]["core_seconds"] for rows in seeds_of(runs, task, label)]) for label in labels}
-    equal = min((cost for label, cost in costs.items() if label not in UNTRAINED), default=0.0)
+    per_evaluation, per_image = unit_costs(runs, task)
+    trained = [rows for label in labels if label not in UNTRAINED for rows in seeds_of(runs, task, label)]
+    for rows in trained:
+        for row in rows:
+            row["cost"] = per_evaluation * row["evaluations"] + per_image * row["images_seen"]
+    equal = min((rows[-1]["cost"] for rows in trained), default=0.0)
     lines = []
     for label in labels:
         seeds = seeds_of(runs, task, label)
         last = [rows[-1] for rows in seeds]
-        at_equal = [coverage_after(rows, float(equal)) for rows in seeds]
+        at_equal = [coverage_after(rows, equal) for rows in seeds] if label not in UNTRAINED else []
         lines.append(
             [
                 label,
                 mean_and_range([row["coverage"] for row in last]),
-                "" if label in UNTRAINED else f"{np.mean(at_equal):.1f}",
+                mean_of(at_equal, ".1f"),
                 median_reached([row["all_found"] for row in last]),
                 median_reached([row["all_high"] for row in last]),
                 mean_of([row["similarity"] for row in last], ".2f"),
                 mean_of([row["reconstruction_error"] for row in last], ".4f"),
-                f"{costs[label]:,.0f}",
+                f"{np.mean([row['core_seconds'] for row in last]):,.0f}",
                 str(len(seeds)),
             ]
         )
@@ -211,9 +215,22 @@ def steps_table(_: Runs) -> str:
     return markdown(header, lines).replace("| --- |", "| --- | --- |", 1)
 
 
-def coverage_after(rows: Rows, core_seconds: float) -> float:
-    """The coverage that a run had when it had used so many core-seconds."""
-    return float(np.interp(core_seconds, [row["core_seconds"] for row in rows], [row["coverage"] for row in rows]))
+def unit_costs(runs: Runs, task: str) -> tuple[float, float]:
+    """Core-seconds of an evaluation and of an observation trained on, fitted to all runs of the task that were trained.
+
+    The core-seconds of single runs depend on what else the machine was doing.
+    """
+    last = [rows[-1] for (of_task, label, _), rows in runs.items() if of_task == task and label not in UNTRAINED]
+    if len(last) < 2:
+        return 0.0, 0.0
+    amounts = np.array([[row["evaluations"], row["images_seen"]] for row in last], np.float64)
+    (per_evaluation, per_image), *_ = np.linalg.lstsq(amounts, np.array([row["core_seconds"] for row in last]), rcond=None)
+    return float(per_evaluation), float(per_image)
+
+
+def coverage_after(rows: Rows, cost: float) -> float:
+    """The coverage that a run had when it had cost so many core-seconds, by the unit costs of its task."""
+    return float(np.interp(cost, [row["cost"] for row in rows], [row["coverage"] for row in rows]))
 
 
 def median_reached(evaluations: list[float | None]) -> str:
@@ -222,7 +239,7 @@ def median_reached(evaluations: list[float | None]) -> str:
     return f"{np.median(reached):,.0f}" if len(reached) == len(evaluations) else f"{len(reached)} of {len(evaluations)} runs"
 
 
-def mean_of(values: list[float | None], form: str) -> str:
+def mean_of(values: Sequence[float | None], form: str) -> str:
     known = [value for value in values if value is not None]
     return f"{np.mean(known):{form}}" if known else ""
 
