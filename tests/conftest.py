@@ -8,8 +8,13 @@ import signal
 
 import pytest
 
-import stax
-from rollout_samples import NAMES
+import stax_command
+
+# Before NumPy is loaded, as the command does it: tests go on in this process with runs that they began with the command.
+stax_command.limit_libraries()
+
+import stax  # noqa: E402
+from rollout_samples import NAMES  # noqa: E402
 
 # Tests started in the background, or by nohup, inherit that these signals are ignored, and so would the commands that they start.
 for _number, _handler in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):

@@ -117,8 +117,9 @@ def test_gradients_are_those_of_pytorch(options, count):
     for name, weight in network.named_parameters():
         gradient, wanted = 10 * optimizer.state[weight]["exp_avg"].numpy(), expected[name].numpy()
         difference = np.abs(gradient - wanted)
-        # The derivatives of SELU and ReLU jump at zero: a number there, of either sign by rounding, changes some gradients a little.
-        assert np.quantile(difference, 0.9) <= 2e-5 * np.abs(wanted).max() + 1e-10, name
+        # The derivatives of SELU and ReLU jump at zero: a number there, of either sign by rounding, changes the gradients of all
+        # layers before it, by up to one part in the 512 pixels of the smallest picture.
+        assert np.quantile(difference, 0.9) <= 2e-3 * np.abs(wanted).max() + 1e-10, name
         assert np.linalg.norm(difference) <= 0.01 * np.linalg.norm(wanted) + 1e-10, name
 
 

@@ -223,7 +223,7 @@ def summarise(
         "results_version": config.results_version,
         "failed_evaluations": dict(failures),
         "seconds": {activity: round(spent, 3) for activity, spent in seconds.items()},
-        "core_seconds": None if core_seconds is None else round(core_seconds, 3),
+        "core_seconds": core_seconds,
         "workers": config.workers,
         "parameters": asdict(found.parameters),
     }

@@ -476,7 +476,7 @@ class _Run:
     def _core_seconds(self) -> float | None:
         """Return the processor time of the run so far; None if that of an earlier part is not known."""
         before = self._core_seconds_before
-        return None if before is None else before + _core_seconds_of_process() - self._cores_began
+        return None if before is None else round(before + _core_seconds_of_process() - self._cores_began, 3)
 
 
 def _core_seconds_of_process() -> float:

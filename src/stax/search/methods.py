@@ -34,7 +34,8 @@ class Method:
 
     def values(self, preset: str) -> dict[str, Any]:
         """Values of parameters that belong to the method with this preset."""
-        return {**self.parameters, **self.preset_parameters.get(preset, {})}
+        of_preset = [values for name, values in self.preset_parameters.items() if name == preset]
+        return {**self.parameters, **(of_preset[0] if of_preset else {})}
 
 
 _LAST_OBSERVATION = {"descriptor_samples": 1}
