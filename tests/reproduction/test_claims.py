@@ -21,7 +21,7 @@ from stax.reproduction.claims import CLAIMS, answered_claims
 from stax.reproduction.claims_table import claims_csv, claims_table
 from stax.reproduction.evidence import ARM, CURLING, MAZE, Evidence
 from stax.reproduction.learned_figures import SimilarityValues, Split
-from stax.reproduction.plan import BASELINES, PAPER_BUDGET, TASKS, VARIANTS
+from stax.reproduction.plan import BASELINES, MINIMUM_SEEDS, PAPER_BUDGET, TASKS, VARIANTS
 from stax.reproduction.results import PaperRuns
 
 BY_ID = {claim.id: claim for claim in CLAIMS}
@@ -520,7 +520,7 @@ def test_the_documentation_has_the_numbers_of_the_code():
     page = (Path(__file__).parents[2] / "docs" / "reproduce.md").read_text()
     for words in (
         f"has {len(CLAIMS) - 1} sentences",
-        f"fewer than {evidence_module.MINIMUM_SEEDS} seeds",
+        f"fewer than {MINIMUM_SEEDS} seeds",
         f"{evidence_module.COVERAGE_MARGIN:g} points of coverage, {evidence_module.REWARD_MARGIN:g} of reward",
         f"| high reward | at least {evidence_module.HIGH_REWARD:g} |",
         f"| few evaluations | {evidence_module.FEW_EVALUATIONS:,},",

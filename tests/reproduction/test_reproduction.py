@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +16,8 @@ from stax.analysis.splits import parts
 from stax.cli.main import main
 from stax.reproduction.claims import CLAIMS
 from stax.reproduction.keeping import KeptRecords
-from stax.reproduction.make import Making, arm_errors, make_all
+from stax.reproduction.learned_figures import similarities, splits
+from stax.reproduction.make import answers, arm_errors, figures_of, make_all
 from stax.reproduction.plan import ITEMS, TASKS, VARIANTS, chosen_items, needed, plan
 from stax.reproduction.results import PaperRuns
 from stax.reproduction.selection import paper_runs
@@ -44,19 +46,19 @@ def folder(tmp_path_factory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def runs(folder) -> PaperRuns:
+def choose(folder):
     records = [read_record(path) for path in (folder / "records").iterdir()]
-    return paper_runs(records, chosen_items("all"), changed=SMALL)
+    return partial(paper_runs, records, changed=SMALL)
+
+
+@pytest.fixture(scope="module")
+def runs(choose) -> PaperRuns:
+    return choose(chosen_items("all"))
 
 
 def results(folder: Path, task: str, key: str) -> list:
     """The results of all seeds of a method on a task."""
     return [load(folder / "runs" / f"{task}-{key}-{seed}") for seed in range(OPTIONS["seeds"])]
-
-
-@pytest.fixture(scope="module")
-def making(runs) -> Making:
-    return Making(runs)
 
 
 def test_an_item_needs_what_its_figure_shows():
@@ -73,8 +75,8 @@ def test_runs_are_shared_between_items(tmp_path):
     assert one < every
 
 
-def test_coverage_drawn_is_coverage_measured(folder, making):
-    figure = making.figures("fig-coverage")["fig-coverage"]
+def test_coverage_drawn_is_coverage_measured(folder, runs):
+    figure = figures_of("fig-coverage", runs)["fig-coverage"]
     assert [axes.get_title() for axes in figure.axes] == list(TASKS.values())
     for axes, task in zip(figure.axes, TASKS, strict=True):
         names = [label.get_text() for label in axes.get_xticklabels()]
@@ -86,8 +88,8 @@ def test_coverage_drawn_is_coverage_measured(folder, making):
             np.testing.assert_allclose(line.get_ydata(), expected)
 
 
-def test_rewards_drawn_are_rewards_measured(folder, making):
-    figures = making.figures("fig-reward")
+def test_rewards_drawn_are_rewards_measured(folder, runs):
+    figures = figures_of("fig-reward", runs)
     assert set(figures) == {f"fig-reward-{task}" for task in TASKS}
     figure = figures["fig-reward-redundant-arm"]
     for number, axes in enumerate(figure.axes[::2]):
@@ -97,8 +99,8 @@ def test_rewards_drawn_are_rewards_measured(folder, making):
             assert line.get_ydata()[-1] == pytest.approx(np.median(ends))
 
 
-def test_archives_drawn_are_those_of_the_run_that_covered_most(folder, runs, making):
-    figure = making.figures("fig-archives")["fig-archives"]
+def test_archives_drawn_are_those_of_the_run_that_covered_most(folder, runs):
+    figure = figures_of("fig-archives", runs)["fig-archives"]
     drawn = {}
     for axes, (key, task) in zip(
         figure.axes, ((key, task) for key in ITEMS["fig-archives"].variants for task in TASKS), strict=True
@@ -118,8 +120,8 @@ def test_archives_drawn_are_those_of_the_run_that_covered_most(folder, runs, mak
 
 
 @pytest.mark.parametrize("item", ["fig-ablation", "fig-training"])
-def test_courses_have_a_line_a_variant_and_a_panel_an_area(making, item):
-    figures = making.figures(item)
+def test_courses_have_a_line_a_variant_and_a_panel_an_area(runs, item):
+    figures = figures_of(item, runs)
     names = [VARIANTS[key].name for key in ITEMS[item].variants]
     for figure, panels in zip(figures.values(), (3, 7), strict=True):
         assert len(figure.axes) == panels
@@ -128,12 +130,12 @@ def test_courses_have_a_line_a_variant_and_a_panel_an_area(making, item):
             assert all(line.get_linestyle() == "-" for line in axes.get_lines())
 
 
-def test_reconstructions_are_of_the_arm(folder, runs, making):
+def test_reconstructions_are_of_the_arm(folder, runs):
     (result,) = results(folder, "redundant-arm", "stax")
     policies = final_policies(result)
     chosen = policies.take(np.unique(np.linspace(0, len(policies) - 1, 8).astype(int))).rollouts()
     seen, made = result.task.observe(chosen)[:, -1] / 255, np.clip(result.space.reconstruct(chosen)[:, -1], 0, 1)
-    figure = making.figures("fig-reconstruction")["fig-reconstruction"]
+    figure = figures_of("fig-reconstruction", runs)["fig-reconstruction"]
     pictures = [axes.get_images()[0].get_array() for axes in figure.axes]
     np.testing.assert_allclose(np.stack(pictures), np.concatenate([seen, made]), rtol=0, atol=0.5 / 63 + 1e-6)
     assert seen.shape[1:] == (64, 64, 3)
@@ -143,10 +145,10 @@ def test_reconstructions_are_of_the_arm(folder, runs, making):
     assert arm_errors(runs) == pytest.approx([errors.mean() / np.square(pictures - mean_picture).mean()], rel=1e-5)
 
 
-def test_similarities_are_drawn_for_trained_and_random(making):
-    values = making.similarities()
+def test_similarities_are_drawn_for_trained_and_random(runs):
+    values = similarities(runs)
     assert set(values) == set(TASKS)
-    figure = making.figures("fig-similarity")["fig-similarity"]
+    figure = figures_of("fig-similarity", runs)["fig-similarity"]
     points = [line.get_ydata() for line in figure.axes[0].get_lines() if line.get_marker() == "o"]
     expected = [sample for task in TASKS for sample in (values[task].trained, values[task].random)]
     for drawn, sample in zip(points, expected, strict=True):
@@ -163,8 +165,8 @@ def test_parts_of_an_area():
     assert parts(np.zeros((5, 2))) == 1
 
 
-def test_a_split_shows_the_policies_of_one_area(folder, runs, making):
-    for split in making.splits():
+def test_a_split_shows_the_policies_of_one_area(folder, runs):
+    for split in splits(runs):
         (result,) = results(folder, split.task, "stax")
         policies = final_policies(result)
         inside = (policies.reward_area == split.area) & (policies.reward > 0)
@@ -172,11 +174,11 @@ def test_a_split_shows_the_policies_of_one_area(folder, runs, making):
         assert (np.abs(split.ground_truth - policies.ground_truth[inside]) <= spans / 2**15).all()
         assert split.components.shape == (inside.sum(), 2)
         np.testing.assert_allclose(split.components.mean(axis=0), 0, atol=np.ptp(split.components) / 2**15)
-    assert making.figures("fig-split")["fig-split"] is not None
+    assert figures_of("fig-split", runs)["fig-split"] is not None
 
 
-def test_every_claim_has_an_answer_and_a_single_seed_proves_nothing(making):
-    answered = making.claims()
+def test_every_claim_has_an_answer_and_a_single_seed_proves_nothing(runs):
+    answered = answers(runs)
     assert [one.claim for one in answered] == list(CLAIMS)
     for one in answered:
         assert all(part.words for part in one.answer.parts)
@@ -185,9 +187,9 @@ def test_every_claim_has_an_answer_and_a_single_seed_proves_nothing(making):
             assert "1 seed of " in one.answer.parts[0].words
 
 
-def test_everything_is_written_and_labelled_as_a_quick_look(folder, runs, tmp_path):
+def test_everything_is_written_and_labelled_as_a_quick_look(choose, tmp_path):
     said = []
-    written = make_all(chosen_items("all"), runs, tmp_path, command="stax reproduce all --quick", say=said.append)
+    written = make_all(chosen_items("all"), choose, tmp_path, command="stax reproduce all --quick", say=said.append)
     assert len(said) == len(ITEMS)
     names = {path.name for path in written}
     assert {"README.md", "claims.csv", "fig-coverage.png", "fig-coverage.pdf", "fig-split.png"} <= names

@@ -6,19 +6,27 @@ import json
 import shutil
 import zipfile
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import stax
 from stax import InvalidInputError
+from stax.analysis.comparison import MeasuredGroup
+from stax.analysis.grouping import RunGroup
+from stax.analysis.measures import Curve, Measured
 from stax.analysis.recorded import find_records
 from stax.analysis.records.making import record_name, write_record
 from stax.analysis.records.record import TEXT, read_record
 from stax.analysis.records.verifying import chosen_records, verify
 from stax.cli.main import main
+from stax.reproduction import selection
+from stax.reproduction.coverage_table import coverage_table
 from stax.reproduction.make import make_all
-from stax.reproduction.plan import ITEMS, chosen_items, plan
+from stax.reproduction.plan import ITEMS, PAPER_BUDGET, chosen_items, plan
+from stax.reproduction.results import PaperRuns
 from stax.reproduction.selection import paper_runs
 from stax.runs.campaign_work import do_run
 
@@ -79,6 +87,69 @@ def test_methods_are_compared_after_the_evaluations_that_all_have(records):
     assert any(words.startswith("random on Redundant Arm") for words in runs.unused)
 
 
+def test_the_longest_runs_keep_their_whole_courses(records):
+    runs = paper_runs(find_records(records), chosen_items("all"), longest=True)
+    assert {key: group.measured[0].evaluations for (_, key), group in runs.groups.items()} == {
+        "ns": 400,
+        "map-elites": 200,
+        "serene": 400,
+    }
+    cut = paper_runs(find_records(records), chosen_items("all"), longest=True, budget=200)
+    assert {group.measured[0].evaluations for group in cut.groups.values()} == {200}
+
+
+def test_a_budget_counts_if_it_has_enough_seeds(records, monkeypatch):
+    found = [record for record in find_records(records) if record.config.algo == "serene"]
+    assert paper_runs(found, [ITEMS["fig-coverage"]]).budget == 400
+    few = [record for record in found if record.evaluations == 200 or record.config.seed == 0]
+    assert paper_runs(few, [ITEMS["fig-coverage"]]).budget == 400
+    more = [*few, replace(few[0], path=few[0].path.with_name("b"), config=replace(few[0].config, seed=9))]
+    assert {record.evaluations for record in more if record.config.seed == 9} == {few[0].evaluations}
+    expected = few[0].evaluations
+    assert paper_runs(more, [ITEMS["fig-coverage"]]).budget == expected
+    # With one seed being enough for verdicts, the longest runs count again.
+    monkeypatch.setattr(selection, "MINIMUM_SEEDS", 1)
+    assert paper_runs(more, [ITEMS["fig-coverage"]]).budget == 400
+
+
+def test_the_table_of_coverage_has_a_column_for_every_budget(records):
+    choose = partial(paper_runs, find_records(records))
+    items = chosen_items("all")
+    lines = coverage_table(choose(items, longest=True), lambda budget: choose(items, budget=budget))
+    assert lines[0] == "| task | method | paper | ours at 200 | ours at 400 | verdict |"
+    rows = [line[2:-2].split(" | ") for line in lines[2:] if line.startswith("| Redundant")]
+    cells = {row[1]: row for row in rows}
+    assert list(cells) == ["NS", "ME", "SERENE"]
+    assert cells["NS"][2] == "93.3"
+    assert all(cell.endswith("(3)") for cell in cells["NS"][3:5])
+    # ME has no runs of 400 evaluations.
+    assert cells["ME"][3].endswith("(2)")
+    assert cells["ME"][4] == ""
+    assert cells["NS"][5] == "cannot be told"
+
+
+@pytest.mark.parametrize(
+    ("sample", "verdict"),
+    [
+        ([92.0, 93.0, 93.5, 94.0, 95.0], "agrees"),
+        ([99.0, 99.1, 99.2, 99.3, 99.4], "differs"),
+        ([80.0, 81.0, 81.5, 82.0, 83.0], "differs"),
+        ([90.0, 92.0, 94.0, 96.0, 98.0], "cannot be told"),
+        ([93.0, 93.0, 93.0, 93.0], "cannot be told"),
+    ],
+)
+def test_the_verdict_on_a_figure_of_the_paper(sample, verdict):
+    def measured(coverage):
+        curve = Curve(np.array([0, PAPER_BUDGET]), np.array([0.0, coverage / 100]))
+        return Measured(PAPER_BUDGET, curve, curve, [], [])
+
+    group = RunGroup(label="NS", algo="ns", number=0, learned=False, runs=[])
+    groups = {(ARM, "ns"): MeasuredGroup(group, [measured(coverage) for coverage in sample])}
+    runs = PaperRuns(PAPER_BUDGET, len(sample), "default", quick=False, changed={}, groups=groups)
+    (line,) = [line for line in coverage_table(runs, lambda budget: runs) if line.startswith("| Redundant")]
+    assert line.endswith(f"| {verdict} |")
+
+
 def test_a_budget_leaves_out_methods_that_have_less(records):
     runs = paper_runs(find_records(records), chosen_items("all"), budget=400)
     assert {key for _, key in runs.groups} == {"ns", "serene"}
@@ -106,15 +177,16 @@ def test_the_same_run_twice_is_refused(records, tmp_path):
 
 
 def test_what_is_missing_is_named_on_the_page(records, tmp_path):
-    runs = paper_runs(find_records(records), chosen_items("all"))
-    written = make_all(chosen_items("all"), runs, tmp_path, command="stax reproduce all", say=lambda line: None)
+    choose = partial(paper_runs, find_records(records))
+    written = make_all(chosen_items("all"), choose, tmp_path, command="stax reproduce all", say=lambda line: None)
     page = (tmp_path / "README.md").read_text()
     names = {path.name for path in written}
     assert {"fig-coverage.png", "fig-reward-redundant-arm.png", "fig-archives.png"} <= names
     assert not any(name.startswith(("fig-split", "fig-ablation", "fig-similarity", "fig-reward-curling")) for name in names)
     assert "| Redundant Arm | NS | 3 | 400 |" in page
     assert "| Redundant Arm | ME | 2 | 200 |" in page
-    assert "Curves, coverage and rewards are those after 200 evaluations" in page
+    assert "Each figure and each claim compares its methods after as many evaluations as they all have" in page
+    assert page.count("| Redundant Arm | NS | 93.3 |") == 1
     assert "TAXONS, STAX, STAX_ef on Redundant Arm" in page
     assert page.count("This figure is left out.") == 5
     assert "no runs of STAX on Redundant Arm" in page

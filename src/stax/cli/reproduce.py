@@ -6,6 +6,7 @@ import argparse
 import secrets
 import shlex
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 from stax.analysis.recorded import find_records
@@ -90,9 +91,9 @@ def _make(items: list[Item], records: list[Record], options: argparse.Namespace,
     from stax.reproduction.selection import paper_runs
 
     out = _out(options)
-    runs = paper_runs(
+    choose = partial(
+        paper_runs,
         records,
-        items,
         budget=budget,
         preset=options.preset or "default",
         changed=parse_settings(options.set) or None,
@@ -101,7 +102,7 @@ def _make(items: list[Item], records: list[Record], options: argparse.Namespace,
     # Where the page and the records are decides nothing.
     command = _command(options, ("budget", "seeds", "preset"))
     words = command if options.records is None else f"{command} --records FOLDER"
-    written = make_all(items, runs, out, command=printable(words), say=(lambda line: None) if options.quiet else say)
+    written = make_all(items, choose, out, command=printable(words), say=(lambda line: None) if options.quiet else say)
     if not options.quiet:
         say(f"wrote {len(written)} files; begin with {out / 'README.md'}")
     print_path(out)

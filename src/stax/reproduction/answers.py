@@ -20,7 +20,8 @@ from stax.analysis.statistics import (
     sign_test_p,
     superiority,
 )
-from stax.reproduction.evidence import MINIMUM_SEEDS, Evidence, Measure, Panel, name_of, panels
+from stax.reproduction.evidence import Evidence, Measure, Panel, name_of, panels
+from stax.reproduction.plan import MINIMUM_SEEDS
 from stax.reproduction.results import title
 
 Verdict = Literal["agrees", "differs", "cannot be told", "by construction"]

@@ -13,9 +13,9 @@ from stax.reproduction.evidence import (
     HIGH_COVERAGE,
     HIGH_REWARD,
     HIGH_SIMILARITY,
-    MINIMUM_SEEDS,
     REWARD_MARGIN,
 )
+from stax.reproduction.plan import MINIMUM_SEEDS
 
 _INSTEAD = ("counted_instead", "ours_counted_instead", "verdict_counted_instead")
 COLUMNS = ("id", "place", "quote", "claim", "paper", "ours", "verdict", *_INSTEAD, "why")

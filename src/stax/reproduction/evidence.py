@@ -16,12 +16,10 @@ from stax.analysis.measures import Curve, Measured, archive_ends
 from stax.analysis.splits import Split
 from stax.analysis.statistics import median_interval
 from stax.reproduction.learned_figures import SimilarityValues
-from stax.reproduction.plan import PAPER_BUDGET, TASKS
+from stax.reproduction.plan import MINIMUM_SEEDS, PAPER_BUDGET, TASKS
 from stax.reproduction.results import PaperRuns, title
 from stax.reproduction.results import name_of as variant_name
 
-MINIMUM_SEEDS = 5
-"""Seeds that every group of a claim needs; with fewer there is no verdict."""
 COVERAGE_MARGIN, REWARD_MARGIN = 3.0, 0.05
 """Differences below which two methods count as the same: in points of coverage, and in reward."""
 HIGH_REWARD = 0.8

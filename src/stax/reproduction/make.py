@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import replace
 from pathlib import Path
+from typing import Protocol
 
 from matplotlib.figure import Figure
 
 from stax.analysis.comparison_files import markdown_text
-from stax.analysis.splits import Split
 from stax.analysis.style import save_figure
 from stax.reproduction.claims import AnsweredClaim, answered_claims
 from stax.reproduction.claims_table import claims_csv, claims_table
+from stax.reproduction.coverage_table import coverage_table
 from stax.reproduction.evidence import Evidence
 from stax.reproduction.figures import (
     ablation_figures,
@@ -23,7 +24,6 @@ from stax.reproduction.figures import (
     training_figures,
 )
 from stax.reproduction.learned_figures import (
-    SimilarityValues,
     every_split,
     reconstruction_figures,
     similarities,
@@ -32,42 +32,31 @@ from stax.reproduction.learned_figures import (
     splits,
 )
 from stax.reproduction.page import missing_runs, origin_words, runs_table, unused_records
-from stax.reproduction.plan import Item, needed
+from stax.reproduction.plan import VARIANTS, Item, needed
 from stax.reproduction.results import PaperRuns
 from stax.runs.files import write_text
 
 Say = Callable[[str], None]
 
 
-@dataclass
-class Making:
-    """What several items have in common is computed once."""
+class Choose(Protocol):
+    """Chooses the runs that items are made of, from the records there are: `selection.paper_runs` with all but these arguments."""
 
-    runs: PaperRuns
-    _similarities: dict[str, SimilarityValues] | None = field(default=None, init=False)
-    _splits: list[Split] | None = field(default=None, init=False)
+    def __call__(self, items: Sequence[Item], *, budget: int | None = ..., longest: bool = ...) -> PaperRuns: ...
 
-    def similarities(self) -> dict[str, SimilarityValues]:
-        if self._similarities is None:
-            self._similarities = similarities(self.runs)
-        return self._similarities
 
-    def splits(self) -> list[Split]:
-        if self._splits is None:
-            self._splits = splits(self.runs)
-        return self._splits
+def figures_of(item: str, runs: PaperRuns) -> dict[str, Figure]:
+    """The figures of an item, by the name of their files."""
+    if item == "fig-similarity":
+        return similarity_figures(runs, similarities(runs))
+    if item == "fig-split":
+        return split_figures(runs, splits(runs))
+    return _FIGURES[item](runs) if item in _FIGURES else {}
 
-    def figures(self, item: str) -> dict[str, Figure]:
-        """The figures of an item, by the name of their files."""
-        if item == "fig-similarity":
-            return similarity_figures(self.runs, self.similarities())
-        if item == "fig-split":
-            return split_figures(self.runs, self.splits())
-        return _FIGURES[item](self.runs) if item in _FIGURES else {}
 
-    def claims(self) -> list[AnsweredClaim]:
-        runs = self.runs.uncut()
-        return answered_claims(Evidence(runs, self.similarities(), every_split(runs), arm_errors(runs)))
+def answers(runs: PaperRuns) -> list[AnsweredClaim]:
+    """All claims, judged by these runs, which must have their whole courses."""
+    return answered_claims(Evidence(runs, similarities(runs), every_split(runs), arm_errors(runs)))
 
 
 _FIGURES: dict[str, Callable[[PaperRuns], dict[str, Figure]]] = {
@@ -89,26 +78,35 @@ def arm_errors(runs: PaperRuns) -> list[float]:
     return [error / of_mean for error, of_mean in errors if error is not None and of_mean]
 
 
-def make_all(items: Sequence[Item], runs: PaperRuns, out: Path, *, command: str, say: Say) -> list[Path]:
-    """Makes everything of these items; the page comes last. Returns what was written."""
-    making = Making(runs)
+def make_all(items: Sequence[Item], choose: Choose, out: Path, *, command: str, say: Say) -> list[Path]:
+    """Make everything of these items; the page comes last. Return what was written.
+
+    Each figure compares its methods after as many evaluations as they all have; so does each claim.
+    """
+    every = choose(items, longest=True)
     folder = out / "figures"
     folder.mkdir(parents=True, exist_ok=True)
     written: list[Path] = []
     shown: dict[str, list[str]] = {}
     tested: list[AnsweredClaim] = []
+    unused = set(every.unused)
     for item in items:
         say(f"making {item.name}: {item.about}")
         if item.name == "claims":
-            tested = making.claims()
+            tested = answers(every)
             write_text(out / "claims.csv", claims_csv(tested))
             written.append(out / "claims.csv")
             continue
-        figures = making.figures(item.name) if _can_be_made(item, runs) else {}
-        shown[item.name] = list(figures)
-        for name, figure in figures.items():
-            written += save_figure(figure, folder / name)
-    write_text(out / "README.md", _page(items, runs, shown, tested, command))
+        shown[item.name] = []
+        if _can_be_made(item, every):
+            runs = choose([item])
+            unused &= set(runs.unused)
+            figures = figures_of(item.name, runs)
+            shown[item.name] = list(figures)
+            for name, figure in figures.items():
+                written += save_figure(figure, folder / name)
+    coverage = coverage_table(every, lambda budget: choose(items, budget=budget))
+    write_text(out / "README.md", _page(items, replace(every, unused=sorted(unused)), shown, tested, coverage, command))
     return [*written, out / "README.md"]
 
 
@@ -119,15 +117,21 @@ def _can_be_made(item: Item, runs: PaperRuns) -> bool:
 
 
 def _page(
-    items: Sequence[Item], runs: PaperRuns, shown: dict[str, list[str]], tested: Sequence[AnsweredClaim], command: str
+    items: Sequence[Item],
+    runs: PaperRuns,
+    shown: dict[str, list[str]],
+    tested: Sequence[AnsweredClaim],
+    coverage: Sequence[str],
+    command: str,
 ) -> str:
-    lines = ["# The paper's results, made again", "", f"**{markdown_text(caption(runs))}.**"]
+    lines = ["# The paper's results, made again", "", f"**{markdown_text(caption(runs, tuple(VARIANTS)))}.**"]
     if runs.quick:
         lines += [
             "",
             "This is a quick look, to see that everything works and what it looks like; it says little about the methods.",
         ]
-    lines += ["", f"Made by `{command}`. {origin_words(runs)} {_LINES}", "", *runs_table(runs)]
+    lines += ["", f"Made by `{command}`. {origin_words(runs)} {_LINES}", "", "## Coverage", "", *coverage]
+    lines += ["", "## Runs", "", *runs_table(runs)]
     for item in items:
         if item.name in shown:
             lines += ["", f"## {item.name}: {item.about}", ""]

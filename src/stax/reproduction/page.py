@@ -18,11 +18,11 @@ def runs_table(runs: PaperRuns) -> list[str]:
     groups = describe_groups(runs)
     lines = ["| task | method | seeds | evaluations |", "|---|---|---|---|"]
     lines += [f"| {task} | {method} | {seeds} | {evaluations:,} |" for task, method, seeds, evaluations in groups]
-    if any(evaluations > runs.budget for *_, evaluations in groups):
+    if len({evaluations for *_, evaluations in groups}) > 1:
         lines += [
             "",
-            f"Curves, coverage and rewards are those after {runs.budget:,} evaluations, also of runs that went on for longer. Archives,"
-            " the best archived rewards, similarities, reconstructions and parts of reward areas are those at the end of each run.",
+            "Each figure and each claim compares its methods after as many evaluations as they all have, and says how many. Archives, the"
+            " best archived rewards, similarities, reconstructions and parts of reward areas are those at the end of each run.",
         ]
     return lines
 

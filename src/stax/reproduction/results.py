@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from stax.analysis.comparison import MeasuredGroup
@@ -62,14 +62,6 @@ class PaperRuns:
         """Return what is known of the learned space of the run with the highest coverage; None if nothing is."""
         best = self.best(task, key)
         return best.learned if isinstance(best, Record) else None
-
-    def uncut(self) -> PaperRuns:
-        """Return the same runs with their whole courses, for comparisons of some of them after more evaluations."""
-        whole = {
-            place: MeasuredGroup(group.group, [run.measured() for run in self.records(*place)])
-            for place, group in self.groups.items()
-        }
-        return replace(self, groups=whole)
 
     def coverage(self, task: str, key: str) -> list[float]:
         """At the end, by seed, in percent."""

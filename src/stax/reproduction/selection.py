@@ -10,7 +10,7 @@ from stax.analysis.comparison import MeasuredGroup
 from stax.analysis.grouping import RunGroup, changed_parameters, check_seeds, in_words, unusual_options
 from stax.analysis.records.record import Record
 from stax.errors import InvalidInputError, printable
-from stax.reproduction.plan import QUICK_BUDGET, TASKS, VARIANTS, Item, Variant, needed
+from stax.reproduction.plan import MINIMUM_SEEDS, QUICK_BUDGET, TASKS, VARIANTS, Item, Variant, needed
 from stax.reproduction.results import PaperRuns, title
 from stax.runs.config import settings_allowed
 from stax.runs.options import as_text
@@ -58,6 +58,7 @@ def paper_runs(
     preset: str = "default",
     changed: Mapping[str, Any] | None = None,
     quick: bool = False,
+    longest: bool = False,
 ) -> PaperRuns:
     """Choose the records that these items are made of.
 
@@ -67,11 +68,14 @@ def paper_runs(
     Args:
         records: all there are.
         items: what is to be made.
-        budget: evaluations to compare after; methods with fewer are left out. If None, the most that every method with records has.
+        budget: evaluations to compare after; methods with fewer are left out. If None, the most that every method with records has,
+            where a budget counts if it has enough seeds for verdicts, or as many as any budget of the method.
         preset: that of the runs.
         changed: parameters of all runs that are not the preset's. If None, those that all records of the preset have in common, or else
             none; records with others are left out.
         quick: whether the runs are a quick look whatever their budget is.
+        longest: use the longest runs of every method instead, with their whole courses unless a budget is given. Who compares some of
+            them chooses how many evaluations they have in common.
     """
     found = _grouped(records)
     places = {(task, variant.key) for task, variant in needed(items)}
@@ -83,12 +87,13 @@ def paper_runs(
         by_place.setdefault((group.task, group.variant.key), []).append(group)
     if not by_place:
         raise InvalidInputError(_why_nothing(found, items, preset, changed))
-    compared_at = budget or min(max(group.evaluations for group in groups) for groups in by_place.values())
+    compared_at = budget or min(_longest(groups).evaluations for groups in by_place.values())
     chosen = {}
     for task, variant in needed(items):
         enough = [group for group in by_place.get((task, variant.key), []) if group.evaluations >= compared_at]
         if enough:
-            chosen[task, variant.key] = min(enough, key=lambda group: (-len(group.records), group.evaluations))
+            fewest = min(enough, key=lambda group: (-len(group.records), group.evaluations))
+            chosen[task, variant.key] = _longest(enough) if longest else fewest
     if not chosen:
         raise InvalidInputError(f"No record of the runs that are needed has {compared_at:,} evaluations.")
     return PaperRuns(
@@ -97,19 +102,27 @@ def paper_runs(
         preset=preset,
         quick=quick or compared_at <= QUICK_BUDGET,
         changed=dict(sorted((dict(changed) if changed else next(iter(chosen.values())).changed).items())),
-        groups={place: _measured(group, compared_at) for place, group in chosen.items()},
+        groups={place: _measured(group, budget if longest else compared_at) for place, group in chosen.items()},
         unused=sorted(group.words() for group in found if not any(group is used for used in chosen.values())),
     )
 
 
-def _measured(group: _Found, evaluations: int) -> MeasuredGroup:
+def _longest(groups: Sequence[_Found]) -> _Found:
+    """The group with the most evaluations, of those with enough seeds for verdicts, or with as many as any."""
+    enough = min(MINIMUM_SEEDS, max(len(group.records) for group in groups))
+    return max((group for group in groups if len(group.records) >= enough), key=lambda group: group.evaluations)
+
+
+def _measured(group: _Found, evaluations: int | None) -> MeasuredGroup:
+    """The runs of a group with their courses, of the first so many evaluations if they are given."""
     variant, records = group.variant, group.records
     assert variant
     check_seeds(records)
     _check_task(group.task, records)
     number = 1 if variant.key == "stax-ef" else 0
     of_method = RunGroup(label=variant.name, algo=variant.algo, number=number, learned=variant.learned, runs=list(records))
-    return MeasuredGroup(of_method, [record.measured().until(evaluations) for record in records])
+    courses = [record.measured() for record in records]
+    return MeasuredGroup(of_method, courses if evaluations is None else [course.until(evaluations) for course in courses])
 
 
 def _check_task(name: str, records: Iterable[Record]) -> None:

@@ -1,0 +1,65 @@
+"""The table at the top of the page: coverage of every method on every task, the paper's and ours."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from stax.analysis.statistics import median_interval
+from stax.reproduction.evidence import COVERAGE_MARGIN
+from stax.reproduction.plan import MINIMUM_SEEDS, PAPER_BUDGET, PAPER_COVERAGE, TASKS, VARIANTS
+from stax.reproduction.results import PaperRuns, name_of, title
+
+_MOST_BUDGETS = 3
+"""Columns of our coverage at most; the largest budgets are shown."""
+
+
+def coverage_table(runs: PaperRuns, after: Callable[[int], PaperRuns]) -> list[str]:
+    """The table as Markdown, with a column for every budget that runs have.
+
+    Args:
+        runs: all runs, the longest of each method.
+        after: gives the runs of all methods that have at least so many evaluations, cut there.
+    """
+    found = {run.evaluations for group in runs.groups.values() for run in group.measured}
+    by_budget = {budget: after(budget) for budget in sorted(found)[-_MOST_BUDGETS:]}
+    lines = ["| task | method | paper | " + " | ".join(f"ours at {budget:,}" for budget in by_budget) + " | verdict |"]
+    lines += ["|---" * (4 + len(by_budget)) + "|"]
+    for task in TASKS:
+        for key in (key for key in VARIANTS if runs.has(task, key)):
+            paper = PAPER_COVERAGE.get((task, key))
+            cells = [_cell(some, task, key) for some in by_budget.values()]
+            shown = "" if paper is None else f"{paper:.1f}"
+            lines.append("| " + " | ".join([title(task), name_of(key), shown, *cells, _verdict(by_budget, task, key)]) + " |")
+    return [*lines, "", _RULE]
+
+
+_RULE = (
+    "Coverage in %: of the paper means over 15 seeds, where it gives them; of ours medians over seeds, with a 95 % interval in brackets and"
+    f" the number of seeds. The verdict on a figure needs {PAPER_BUDGET:,} evaluations and {MINIMUM_SEEDS} seeds: it agrees if the"
+    f" interval lies within {COVERAGE_MARGIN:g} points of the paper's figure, and differs if it lies beyond them."
+)
+
+
+def _cell(runs: PaperRuns, task: str, key: str) -> str:
+    if not runs.has(task, key):
+        return ""
+    sample = runs.coverage(task, key)
+    interval = median_interval(sample)
+    within = f" [{interval[0]:.1f}, {interval[1]:.1f}]" if interval else ""
+    return f"{np.median(sample):.1f}{within} ({len(sample)})"
+
+
+def _verdict(by_budget: dict[int, PaperRuns], task: str, key: str) -> str:
+    paper, runs = PAPER_COVERAGE.get((task, key)), by_budget.get(PAPER_BUDGET)
+    if paper is None:
+        return ""
+    sample = runs.coverage(task, key) if runs and runs.has(task, key) else []
+    interval = median_interval(sample) if len(sample) >= MINIMUM_SEEDS else None
+    if interval is None:
+        return "cannot be told"
+    if paper - COVERAGE_MARGIN <= interval[0] and interval[1] <= paper + COVERAGE_MARGIN:
+        return "agrees"
+    beyond = interval[0] > paper + COVERAGE_MARGIN or interval[1] < paper - COVERAGE_MARGIN
+    return "differs" if beyond else "cannot be told"
