@@ -18,7 +18,7 @@ import stax
 from stax.representation.autoencoder import ConvolutionalAutoencoder
 from stax.representation.learned import LearnedSpace
 from stax.representation.space import GroundTruthSpace, StatesSpace, UndescribedError
-from stax.search.exploitation import MOST_UNSTORED
+from stax.search.emitters.turn import MOST_UNSTORED
 from stax.search.policy_set import BOOTSTRAP, EMITTER
 from stax.tasks.redundant_arm import RedundantArm
 
@@ -120,7 +120,7 @@ def test_a_kind_of_the_users_own_defers_too():
 
 
 def test_not_more_than_a_bound_wait(monkeypatch):
-    monkeypatch.setattr("stax.search.exploitation.MOST_UNSTORED", 20)
+    monkeypatch.setattr("stax.search.emitters.turn.MOST_UNSTORED", 20)
     _, deferred, at_once = both_ways(chunk_size=200)
     # Without the sets that are described anew after training, which both searches have.
     assert 20 <= max(set(deferred) - set(at_once)) < 20 + 8

@@ -10,7 +10,7 @@ import pytest
 from tiny_task import METHODS, WITH_EMITTERS, NoTruthTask, TinyTask, finish, one_torch_thread, quick_search, watch
 
 from stax import InvalidInputError, Rollouts
-from stax.search.emitter import emitter_improvement, stagnates
+from stax.search.emitters.emitter import emitter_improvement, stagnates
 
 
 class FailingTask(TinyTask):

@@ -20,7 +20,7 @@ from tiny_task import (
     watch,
 )
 
-from stax.search.emitter import emitter_improvement, history_window, stagnates
+from stax.search.emitters.emitter import emitter_improvement, history_window, stagnates
 from stax.search.policy_set import BOOTSTRAP, EMITTER, EXPLORATION, INITIAL, PolicySet
 from stax.search.selection import select
 

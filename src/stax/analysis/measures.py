@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from stax.errors import InvalidInputError, printable
 from stax.representation.space import DescriptorSpace, used_samples
 from stax.runs.config import RunConfig
-from stax.search.emitter import EmitterRecord
+from stax.search.emitters.emitter import EmitterRecord
 from stax.search.grid import MOST_DIMENSIONS, Grid
 from stax.search.making import make_space
 from stax.search.methods import find_method

@@ -9,9 +9,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from stax.runs.config import RunSettings, settings_allowed
+from stax.search.emitters import ABOUT_KINDS
 from stax.search.methods import METHODS, Method, find_method
 from stax.search.parameters import ABOUT_PRESETS, PRESETS, allowed, make_parameters
-from stax.search.parts import ABOUT_KINDS, ABOUT_SCHEDULERS
+from stax.search.schedulers import ABOUT_SCHEDULERS
 
 
 def algos_command(name: str | None, *, as_json: bool) -> str:

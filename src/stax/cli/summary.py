@@ -11,7 +11,7 @@ import numpy as np
 
 from stax.cli.progress import duration
 from stax.runs.result import Result
-from stax.search.emitter import EmitterRecord
+from stax.search.emitters.emitter import EmitterRecord
 from stax.search.methods import find_method
 
 _FILES = {

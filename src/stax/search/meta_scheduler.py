@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from stax.search.exploitation import exploit
 from stax.search.exploration import Asking, exploration_of, start
-from stax.search.scheduler import EXPLORATION
+from stax.search.schedulers.scheduler import EXPLOITATION
 
 if TYPE_CHECKING:
     from stax.search.search import Search
@@ -21,7 +21,10 @@ def schedule(search: Search) -> Asking:
 
     while search.budget_left:
         search.rest()
-        if search.next_phase() == EXPLORATION:
+        # If rewarding policies have been found: candidates or emitters
+        if (len(search.candidates) or search.emitters) and search.next_phase() == EXPLOITATION:
+            yield from exploit(search)
+        else:
             search.enter_phase("exploration")
             yield from exploration_of(search)
 
@@ -33,8 +36,4 @@ def schedule(search: Search) -> Asking:
                 search.update_descriptors()
                 search.training_interval += 1
                 search.chunks_since_training = 0
-
-        # If rewarding policies have been found
-        else:
-            yield from exploit(search)
         search.end_chunk()

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from stax.errors import InvalidInputError
 from stax.representation.space import Descriptors, DescriptorSpace, Surprises, UndescribedError
-from stax.search.bandit import KindChoice
-from stax.search.emitter import Emitter, EmitterRecord
+from stax.search.emitters.choice import KindChoice
+from stax.search.emitters.emitter import Emitter, EmitterRecord
 from stax.search.grid import MOST_DIMENSIONS, Coverage, Elites, Grid
 from stax.search.meta_scheduler import schedule
 from stax.search.methods import Method
@@ -21,7 +21,7 @@ from stax.search.parts import Parts
 from stax.search.policy_set import GrowingSet, PolicySet
 from stax.search.random_numbers import RandomNumbers
 from stax.search.record import Ledger, Stopwatch
-from stax.search.scheduler import EXPLOITATION, EXPLORATION, INITIAL_POPULATION, Chunk, chosen_phase
+from stax.search.schedulers.scheduler import EXPLOITATION, EXPLORATION, INITIAL_POPULATION, Chunk, chosen_phase
 from stax.search.state import State, capture, restore
 from stax.tasks.rollout_checks import check_rollouts
 from stax.tasks.task import Genomes, Rollouts, Task
@@ -78,9 +78,9 @@ class Search:
         self.retired: list[EmitterRecord] = []
         self.kinds, self.scheduler = parts.kinds, parts.scheduler
         self.bootstrap_choice = KindChoice.of(parameters)
-        """Of what kind a new emitter is."""
+        """Choice of the kind of the next new emitter."""
         self.emitter_choice = KindChoice.of(parameters)
-        """Of what kind the emitter is that runs next."""
+        """Choice of the kind of the emitter that runs next."""
         self.course: list[Chunk] = []
         """What the scheduler decides by."""
         self.gain = 0.0
@@ -293,9 +293,8 @@ class Search:
         self.candidates.rewarded(policies)
 
     def next_phase(self) -> str:
-        """What the next chunk is for: the scheduler decides, if there is something to exploit and a population to measure it by."""
-        possible = self.method.emitters and (len(self.candidates) or self.emitters)
-        if not possible or self.course[-1].phase == INITIAL_POPULATION:
+        """Ask the scheduler what the next chunk is for; exploration follows the initial population, since it selects a population."""
+        if self.course[-1].phase == INITIAL_POPULATION:
             return EXPLORATION
         return chosen_phase(self.parameters.scheduler, self.scheduler, self.course, self.random.schedule)
 

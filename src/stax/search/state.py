@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 
 from stax.errors import InvalidInputError, shortened, shown
 from stax.input_limits import LARGEST_NUMBER
-from stax.search.emitter import Emitter, EmitterRecord
+from stax.search.emitters.emitter import Emitter, EmitterRecord
 from stax.search.policy_set import GrowingSet, PolicySet
-from stax.search.scheduler import EXPLOITATION, EXPLORATION, INITIAL_POPULATION, Chunk
+from stax.search.schedulers.scheduler import EXPLOITATION, EXPLORATION, INITIAL_POPULATION, Chunk
 
 if TYPE_CHECKING:
     from stax.search.search import Search

@@ -1,19 +1,21 @@
-"""An emitter: a small evolution around one rewarding policy (the paper's Section 3, "Emitters")."""
+"""The state of an emitter, a small evolution around one rewarding policy, and its formulas (the paper's Section 3, "Emitters")."""
 
 from __future__ import annotations
 
 import math
 from collections import UserDict
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
 from stax.errors import InvalidInputError
-from stax.search.parameters import Parameters
 from stax.search.policy_set import GrowingSet, PolicySet
+
+if TYPE_CHECKING:
+    from stax.search.parameters import Parameters
 
 COMPARED_GENERATIONS = 20
 """How many generations at either end of its history the stagnation rule compares."""

@@ -1,7 +1,7 @@
-"""Emitters that are an evolution strategy with covariance matrix adaptation (the package `cmaes`, after Hansen).
+"""CMA-ES with a diagonal covariance matrix (the package `cmaes`, after Hansen), and what both forms of CMA-ES share.
 
-The optimiser's state lives in the emitter's memory, and an optimiser is made from it whenever another emitter gets its turn. What it
-computes beyond that, the axes of its covariance, depends on nothing else: so it goes on with the same bits after a checkpoint.
+The emitter's memory holds the state of the optimiser. When another emitter gets its turn, an optimiser is made from that state. What
+else it computes, the axes of its covariance, depends on the state alone, so it continues with the same bits after a checkpoint.
 """
 
 from __future__ import annotations
@@ -18,18 +18,16 @@ from threadpoolctl import ThreadpoolController
 
 from stax.errors import InvalidInputError
 from stax.input_limits import LARGEST_NUMBER
-from stax.search.emitter_kind import EmitterKind
+from stax.search.emitters.emitter_kind import EmitterKind
 from stax.search.policy_set import PolicySet
 from stax.tasks.task import Genomes
 
 if TYPE_CHECKING:
-    from stax.search.emitter import Emitter
+    from stax.search.emitters.emitter import Emitter
     from stax.search.parameters import Parameters
 
 LEAST_POPULATION = 4
-"""With fewer draws there is nothing to adapt a covariance to."""
-MOST_GENES = 1000
-"""Of a full covariance matrix: with n genes it has n x n numbers, and is taken apart twice a generation."""
+"""Smallest number of draws a generation that a covariance can be adapted to."""
 STATE = {
     "mean": "_mean",
     "step": "_sigma",
@@ -39,7 +37,7 @@ STATE = {
     "values": "_funhist_values",
     "generation": "_g",
 }
-"""What changes in an optimiser of the package as it goes on, by its name in the emitter's memory."""
+"""Attributes of the package's optimiser that change from one generation to the next, by their names in the emitter's memory."""
 
 
 @cache
@@ -49,7 +47,7 @@ def _libraries() -> ThreadpoolController:
 
 @contextmanager
 def _one_thread() -> Iterator[None]:
-    """Matrix products on several threads round differently for another number of them."""
+    """Limit BLAS to one thread: matrix products round differently for other numbers of threads."""
     with _libraries().limit(limits=1, user_api="blas"), np.errstate(all="ignore"):
         yield
 
@@ -58,11 +56,12 @@ class SeparableCmaEmitter(EmitterKind):
     """CMA-ES that adapts a step size for each gene, and no correlations: for large genomes."""
 
     name = "sep-cma-es"
+    about = "CMA-ES with a step size for each gene instead of a covariance matrix, for genomes of any size"
     portable = False
 
     def __init__(self) -> None:
         self._at_work: tuple[Emitter, Any] | None = None
-        """The optimiser in use, whose axes are known already, and the emitter it belongs to."""
+        """The emitter that ran last and its optimiser, whose axes are computed already."""
 
     def fits(self, parameters: Parameters, genome_size: int) -> None:
         if genome_size < 2:
@@ -81,7 +80,7 @@ class SeparableCmaEmitter(EmitterKind):
     def ask(self, emitter: Emitter, rng: np.random.Generator) -> tuple[Genomes, NDArray[np.int64]]:
         with _one_thread():
             genomes = self._drawn(self._optimizer(emitter), rng)
-        # They are drawn around a mean that is no policy: what they all come from is the ancestor.
+        # The mean that they are drawn around is no policy, so their parent is the ancestor.
         return genomes, np.repeat(emitter.ancestor.id, len(genomes))
 
     def tell(self, emitter: Emitter, offspring: PolicySet) -> PolicySet:
@@ -90,7 +89,7 @@ class SeparableCmaEmitter(EmitterKind):
         with _one_thread():
             optimizer = self._optimizer(emitter)
             told = [(genome, -reward) for genome, reward in zip(offspring.genome, offspring.reward.tolist(), strict=True)]
-            # Missing ones are told as the worst, at the mean, where they move nothing.
+            # Missing policies count as the worst of the generation, at the mean, where they move nothing.
             missing = optimizer.population_size - len(told)
             worst = float(-offspring.reward.min())
             optimizer.tell(told + [(optimizer.mean.copy(), worst)] * missing)
@@ -117,14 +116,14 @@ class SeparableCmaEmitter(EmitterKind):
     # The optimiser and its state
 
     def _new(self, emitter: Emitter) -> Any:
-        """An optimiser as it is at the start."""
+        """Make the optimiser of a new emitter."""
         genes = emitter.ancestor.genome.shape[1]
         optimizer = self._make(
             mean=emitter.ancestor.genome[0].copy(),
             sigma=emitter.sigma,
             population_size=population_size(emitter.parameters, genes),
         )
-        # Made of whatever was in the computer's memory.
+        # The package leaves this array uninitialised.
         optimizer._funhist_values[:] = 0.0
         return optimizer
 
@@ -134,7 +133,7 @@ class SeparableCmaEmitter(EmitterKind):
         return SepCMA(**options)
 
     def _optimizer(self, emitter: Emitter) -> Any:
-        """The optimiser as the emitter remembers it."""
+        """Return the optimiser in the state that the emitter remembers."""
         if self._at_work and self._at_work[0] is emitter:
             return self._at_work[1]
         optimizer = self._new(emitter)
@@ -146,7 +145,7 @@ class SeparableCmaEmitter(EmitterKind):
         return optimizer
 
     def _remember(self, emitter: Emitter, optimizer: Any) -> bool:
-        """Whether it can go on: steps that have become endless or nothing are not worth remembering."""
+        """Store the state in the memory, unless its step size is no longer finite and positive; return whether it was stored."""
         state = {name: self._compact(name, getattr(optimizer, attribute)) for name, attribute in STATE.items()}
         if not _sound(state):
             return False
@@ -161,44 +160,9 @@ class SeparableCmaEmitter(EmitterKind):
         return known.copy()
 
     def _drawn(self, optimizer: Any, rng: np.random.Generator) -> Genomes:
-        # Its own random numbers begin anew from ours every time, so that nothing of them has to be kept.
+        # Seeding it from our generator every time leaves no random state to store.
         optimizer.reseed_rng(int(rng.integers(2**32)))
         return np.stack([optimizer.ask() for _ in range(optimizer.population_size)])
-
-
-class CmaEmitter(SeparableCmaEmitter):
-    """CMA-ES: draws around a mean, and adapts that, the step size and the covariance of genes to what was rewarded."""
-
-    name = "cma-es"
-
-    def fits(self, parameters: Parameters, genome_size: int) -> None:
-        super().fits(parameters, genome_size)
-        if genome_size > MOST_GENES:
-            raise InvalidInputError(
-                f"Emitters of the kind {self.name} keep a matrix of all pairs of genes, so genomes may have at most {MOST_GENES:,}"
-                f" numbers, not {genome_size:,}; take 'sep-cma-es'."
-            )
-
-    def _make(self, **options: Any) -> Any:
-        from cmaes import CMA
-
-        return CMA(**options)
-
-    def _compact(self, name: str, value: Any) -> Any:
-        """Of the covariance the upper triangle, which is all there is to know of it."""
-        if name != "covariance":
-            return value
-        # The package makes it symmetric in the same way before it uses it.
-        return ((value + value.T) / 2)[np.triu_indices(len(value))]
-
-    def _expanded(self, name: str, known: NDArray[np.float64]) -> NDArray[np.float64]:
-        if name != "covariance":
-            return known.copy()
-        genes = (math.isqrt(8 * len(known) + 1) - 1) // 2
-        covariance = np.empty((genes, genes))
-        rows, columns = np.triu_indices(genes)
-        covariance[rows, columns] = covariance[columns, rows] = known
-        return covariance
 
 
 def _sound(state: Mapping[str, Any]) -> bool:
@@ -206,7 +170,7 @@ def _sound(state: Mapping[str, Any]) -> bool:
 
 
 def population_size(parameters: Parameters, genome_size: int) -> int:
-    """How many policies an emitter draws per generation: M_E, or as many as CMA-ES has by its own rule for so many genes."""
+    """Number of policies drawn per generation: M_E, or by the rule of CMA-ES for this number of genes."""
     if parameters.cma_population == "emitter":
         return parameters.emitter_population
     return 4 + math.floor(3 * math.log(genome_size))
