@@ -21,6 +21,7 @@ from tiny_task import (
 )
 
 from stax.search.emitters.emitter import emitter_improvement, history_window, stagnates
+from stax.search.explorers.population import PopulationExplorer
 from stax.search.policy_set import BOOTSTRAP, EMITTER, EXPLORATION, INITIAL, PolicySet
 from stax.search.selection import select
 
@@ -62,7 +63,7 @@ def stale(search) -> list[str]:
         for name in ("population", "offspring"):
             surprise = search.space.describe_with_surprise(held[name].rollouts())[1]
             old += [] if np.array_equal(held[name].surprise, surprise) else [f"surprise of the {name}"]
-    if search.method.elites or search.method.random or not len(search.offspring):
+    if not isinstance(search.method.explorer, PopulationExplorer) or not len(search.offspring):
         return old
     references = [held[name] for name in ("population", "offspring", "novelty archive", "reward archive")]
     everyone = PolicySet.union(list(held.values()))

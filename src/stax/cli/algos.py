@@ -28,11 +28,11 @@ def _facts(method: Method) -> dict[str, Any]:
     return {
         "name": method.name,
         "about": method.about,
-        "objectives": list(method.objectives),
-        "alternates": method.alternates,
+        "objectives": list(method.explorer.objectives),
+        "alternates": method.explorer.name == "alternating",
         "emitters": method.emitters,
-        "elites": method.elites,
-        "random": method.random,
+        "elites": method.explorer.name == "grid",
+        "random": method.explorer.name == "random",
         "training": method.training
         if make_parameters("paper", method.values("paper"), {}).descriptor == "learned"
         else "never",
@@ -82,17 +82,7 @@ def _page(method: Method, width: int) -> Iterator[str]:
     facts = _facts(method)
     yield from _wrap(f"{method.name}: ", method.about, width, indent="  ")
     yield ""
-    objectives = method.objectives
-    if method.elites:
-        yield "selection    none: parents are drawn from the grid of elites"
-    elif method.random:
-        yield "selection    none: there are no parents"
-    elif len(objectives) == 1:
-        yield f"selection    by {objectives[0]}"
-    elif method.alternates:
-        yield f"selection    by {' or '.join(objectives)}, one drawn at random each generation"
-    else:
-        yield f"selection    by {' and '.join(objectives)} together, with NSGA-II"
+    yield f"selection    {method.explorer.selection_about}"
     yield f"rewards      {'climbed by emitters' if method.emitters else 'no emitters'}"
     training = {"continued": "trained again and again", "reset": "trained from scratch every time", "never": "never trained"}
     learned = make_parameters("paper", method.values("paper"), {}).descriptor == "learned"

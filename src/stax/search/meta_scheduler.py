@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from stax.search.exploitation import exploit
-from stax.search.exploration import Asking, exploration_of, start
+from stax.search.explorers.explorer import Asking
 from stax.search.schedulers.scheduler import EXPLOITATION
 
 if TYPE_CHECKING:
@@ -14,9 +14,10 @@ if TYPE_CHECKING:
 
 def schedule(search: Search) -> Asking:
     """Algorithm 1. Between two passes of the loop, all that matters is in the search's attributes."""
+    explorer = search.method.explorer
     if not search.evaluations:
         search.enter_phase("initial population")
-        yield from start(search)
+        yield from explorer.start(search)
         search.end_chunk()
 
     while search.budget_left:
@@ -26,7 +27,7 @@ def schedule(search: Search) -> Asking:
             yield from exploit(search)
         else:
             search.enter_phase("exploration")
-            yield from exploration_of(search)
+            yield from explorer.explore(search)
 
             # Train the autoencoder and update descriptors, at intervals that grow by one chunk each time
             search.chunks_since_training += 1

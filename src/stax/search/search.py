@@ -57,8 +57,8 @@ class Search:
         self._observer = observer
         bounds = task.ground_truth_bounds
         self.grid: Grid | None = None
-        # With more numbers than that a grid means nothing, and only MAP-Elites cannot do without.
-        if bounds is not None and (method.elites or len(bounds) <= MOST_DIMENSIONS):
+        # A grid of more dimensions is refused, so it is made only for an explorer that needs one.
+        if bounds is not None and (method.explorer.needs_grid or len(bounds) <= MOST_DIMENSIONS):
             self.grid = Grid(bounds, parameters.grid_cells)
         self._coverage = Coverage(self.grid) if self.grid else None
         self.ledger = Ledger(budget, len(bounds or ()))
@@ -197,7 +197,7 @@ class Search:
     @property
     def uses_surprise(self) -> bool:
         """Whether the surprise of policies is measured: selection needs it."""
-        return "surprise" in self.method.objectives and self.parameters.population_update == "selection"
+        return "surprise" in self.method.explorer.objectives and self.parameters.population_update == "selection"
 
     @property
     def trains(self) -> bool:
@@ -244,10 +244,7 @@ class Search:
 
     def make_collections(self, like: PolicySet) -> None:
         neighbors = self.parameters.novelty_neighbors
-        self.novelty_archive = GrowingSet(like)
-        if self.method.elites and self.grid:
-            equals_replace = self.parameters.elite_replacement == "not-worse"
-            self.novelty_archive = Elites(like, self.grid, equals_replace=equals_replace)
+        self.novelty_archive = self.method.explorer.make_archive(self, like)
         self.reward_archive = GrowingSet(like)
         self.candidates = CandidateBuffer(like, neighbors)
         self.references = References(neighbors, self.space.size)

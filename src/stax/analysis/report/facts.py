@@ -160,7 +160,7 @@ def budget_parts(result: Result) -> list[Part]:
 def headline(result: Result, measured: Measured) -> list[Fact]:
     """The numbers to look at first."""
     method = find_method(result.algo)
-    novelty = "elites of the grid" if method.elites else "drawn at random" if method.random else "of diverse behaviour"
+    novelty = method.explorer.archive_about
     if result.coverage is None:
         coverage = Fact("coverage", "coverage", "none", "the task has no ground truth to count it on")
     else:

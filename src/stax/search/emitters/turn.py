@@ -19,7 +19,7 @@ from stax.tasks.task import Genomes
 
 if TYPE_CHECKING:
     from stax.search.emitters.emitter import Emitter
-    from stax.search.exploration import Asking
+    from stax.search.explorers.explorer import Asking
     from stax.search.search import Search
 
 MOST_UNSTORED = 256
