@@ -6,9 +6,10 @@ from stax.search.emitters import EmitterKind
 from stax.search.making import make_search
 from stax.search.methods import METHODS, Method
 from stax.search.parameters import PRESETS, Parameters
-from stax.search.policy_set import ORIGINS, PolicySet
+from stax.search.policy_set import PolicySet
 from stax.search.schedulers import Scheduler
 from stax.search.search import Search
+from stax.search.vocabulary import ORIGINS, Origin, Phase
 
 __all__ = [
     "METHODS",
@@ -16,7 +17,9 @@ __all__ = [
     "PRESETS",
     "EmitterKind",
     "Method",
+    "Origin",
     "Parameters",
+    "Phase",
     "PolicySet",
     "Scheduler",
     "Search",

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from stax.search.exploitation import exploit
 from stax.search.explorers.explorer import Asking
-from stax.search.schedulers.scheduler import EXPLOITATION
+from stax.search.vocabulary import Phase
 
 if TYPE_CHECKING:
     from stax.search.search import Search
@@ -16,23 +16,23 @@ def schedule(search: Search) -> Asking:
     """Algorithm 1. Between two passes of the loop, all that matters is in the search's attributes."""
     explorer = search.method.explorer
     if not search.evaluations:
-        search.enter_phase("initial population")
+        search.enter_phase(Phase.INITIAL_POPULATION)
         yield from explorer.start(search)
         search.end_chunk()
 
     while search.budget_left:
         search.rest()
         # If rewarding policies have been found: candidates or emitters
-        if (len(search.candidates) or search.emitters) and search.next_phase() == EXPLOITATION:
+        if (len(search.candidates) or search.emitters) and search.next_phase() == Phase.EXPLOITATION:
             yield from exploit(search)
         else:
-            search.enter_phase("exploration")
+            search.enter_phase(Phase.EXPLORATION)
             yield from explorer.explore(search)
 
             # Train the autoencoder and update descriptors, at intervals that grow by one chunk each time
             search.chunks_since_training += 1
             if search.trains and search.chunks_since_training == search.training_interval:
-                search.enter_phase("training")
+                search.enter_phase(Phase.TRAINING)
                 search.train_autoencoder()
                 search.update_descriptors()
                 search.training_interval += 1

@@ -21,8 +21,9 @@ from stax.search.parts import Parts
 from stax.search.policy_set import GrowingSet, PolicySet
 from stax.search.random_numbers import RandomNumbers
 from stax.search.record import Ledger, Stopwatch
-from stax.search.schedulers.scheduler import EXPLOITATION, EXPLORATION, INITIAL_POPULATION, Chunk, chosen_phase
+from stax.search.schedulers.scheduler import Chunk, chosen_phase
 from stax.search.state import State, capture, restore
+from stax.search.vocabulary import Origin, Phase
 from stax.tasks.rollout_checks import check_rollouts
 from stax.tasks.task import Genomes, Rollouts, Task
 
@@ -66,7 +67,7 @@ class Search:
         self.max_reward = [0.0] * len(task.reward_areas)
         self.evaluations = 0
         self.chunks = 0
-        self.phase = "initial population"
+        self.phase = Phase.INITIAL_POPULATION
 
         self.training_interval = 1
         """TI: chunks of exploration from one training episode to the next."""
@@ -204,7 +205,7 @@ class Search:
         return self.space.learned and self.method.training != "never"
 
     def evaluate(
-        self, genomes: Genomes, parents: NDArray[np.int64], origin: int, emitter: int = -1, *, described: bool = True
+        self, genomes: Genomes, parents: NDArray[np.int64], origin: Origin, emitter: int = -1, *, described: bool = True
     ) -> Generator[Genomes, Rollouts, PolicySet]:
         """Have the genomes evaluated, as many as the budget allows; return those that did not fail.
 
@@ -289,10 +290,10 @@ class Search:
         self.reward_references.archive(policies)
         self.candidates.rewarded(policies)
 
-    def next_phase(self) -> str:
+    def next_phase(self) -> Phase:
         """Ask the scheduler what the next chunk is for; exploration follows the initial population, since it selects a population."""
-        if self.course[-1].phase == INITIAL_POPULATION:
-            return EXPLORATION
+        if self.course[-1].phase == Phase.INITIAL_POPULATION:
+            return Phase.EXPLORATION
         return chosen_phase(self.parameters.scheduler, self.scheduler, self.course, self.random.schedule)
 
     def retire(self, emitter: Emitter, ended_by: str) -> None:
@@ -382,7 +383,7 @@ class Search:
         """Nothing is going on: the state can be taken."""
         self._notify("rest")
 
-    def enter_phase(self, phase: str) -> None:
+    def enter_phase(self, phase: Phase) -> None:
         self.phase = phase
         self._notify("phase")
 
@@ -402,7 +403,7 @@ class Search:
         episode = getattr(self.space, "last_episode", None)
         return {
             "evaluations": self.evaluations,
-            "phase": "exploitation" if self.phase in ("bootstrap", "emitters") else "exploration",
+            "phase": self._chunk_phase.value,
             "coverage": self.coverage,
             "novelty_archive_size": len(self.novelty_archive),
             "reward_archive_size": len(self.reward_archive),
@@ -415,11 +416,15 @@ class Search:
             **{f"seconds_{activity}": seconds for activity, seconds in self.stopwatch.seconds.items()},
         }
 
+    @property
+    def _chunk_phase(self) -> Phase:
+        """Phase that the current chunk of the budget belongs to; the initial population counts as exploration."""
+        return Phase.EXPLOITATION if self.phase in (Phase.BOOTSTRAP, Phase.EMITTERS) else Phase.EXPLORATION
+
     def _remember_chunk(self) -> None:
-        exploiting = self.phase in ("bootstrap", "emitters")
-        phase = EXPLOITATION if exploiting else EXPLORATION if self.course else INITIAL_POPULATION
+        phase = self._chunk_phase if self.course else Phase.INITIAL_POPULATION
         evaluations = self.evaluations - (self.metrics[-1]["evaluations"] if self.metrics else 0)
-        novelty = self._relative_novelty() if phase == EXPLORATION and self.method.emitters else 0.0
+        novelty = self._relative_novelty() if phase == Phase.EXPLORATION and self.method.emitters else 0.0
         self.course.append(Chunk(phase, evaluations, novelty=novelty, gain=self.gain))
         self.gain = 0.0
 

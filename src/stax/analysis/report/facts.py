@@ -18,13 +18,14 @@ from stax.runs.config import RunConfig, RunSettings, settings_allowed
 from stax.runs.result import Result
 from stax.search.methods import find_method
 from stax.search.parameters import allowed, make_parameters
+from stax.search.vocabulary import Origin
 from stax.tasks.task import Task
 
-_ORIGINS = {
-    "initial": "the first population, drawn at random",
-    "exploration": "offspring of the population",
-    "bootstrap": "the first generations of new emitters",
-    "emitter": "emitters that were kept, climbing the reward",
+_ABOUT_ORIGINS = {
+    Origin.INITIAL.word: "the first population, drawn at random",
+    Origin.EXPLORATION.word: "offspring of the population",
+    Origin.BOOTSTRAP.word: "the first generations of new emitters",
+    Origin.EMITTER.word: "emitters that were kept, climbing the reward",
 }
 
 
@@ -150,7 +151,7 @@ def budget_parts(result: Result) -> list[Part]:
     found = []
     for spent in budget_by_origin(result.ledger["origin"], result.ledger["failed"]):
         failed = f"; {spent.failed:,} failed" if spent.failed else ""
-        found.append(Part(spent.origin, f"{spent.evaluations:,}", spent.share, _ORIGINS[spent.origin] + failed))
+        found.append(Part(spent.origin, f"{spent.evaluations:,}", spent.share, _ABOUT_ORIGINS[spent.origin] + failed))
     return found
 
 

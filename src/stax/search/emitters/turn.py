@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stax.search.emitters.emitter import emitter_improvement
-from stax.search.policy_set import BOOTSTRAP, PolicySet
+from stax.search.policy_set import PolicySet
+from stax.search.vocabulary import Origin
 from stax.tasks.task import Genomes
 
 if TYPE_CHECKING:
@@ -32,10 +33,10 @@ class EmitterTurn:
     Args:
         search: the search.
         emitter: the emitter whose turn it is.
-        origin: BOOTSTRAP or EMITTER, for the ledger.
+        origin: `Origin.BOOTSTRAP` or `Origin.EMITTER`.
     """
 
-    def __init__(self, search: Search, emitter: Emitter, origin: int) -> None:
+    def __init__(self, search: Search, emitter: Emitter, origin: Origin) -> None:
         self._search, self._emitter, self._origin = search, emitter, origin
         self._kind = search.kinds[emitter.kind]
         self._kept, self._evaluations = emitter.kept, emitter.evaluations
@@ -56,7 +57,7 @@ class EmitterTurn:
         """Store the generations that are left, and record the yield of the turn for the choice among kinds of emitters."""
         self._store()
         search, emitter = self._search, self._emitter
-        choice = search.bootstrap_choice if self._origin == BOOTSTRAP else search.emitter_choice
+        choice = search.bootstrap_choice if self._origin == Origin.BOOTSTRAP else search.emitter_choice
         choice.record(emitter.kind, kept=emitter.kept - self._kept, evaluations=emitter.evaluations - self._evaluations)
 
     def _evaluate(self, genomes: Genomes, parents: NDArray[np.int64]) -> Asking:

@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 
 from stax.errors import InvalidInputError
 from stax.search.grid import Elites
-from stax.search.policy_set import EXPLORATION, INITIAL, GrowingSet, PolicySet
+from stax.search.policy_set import GrowingSet, PolicySet
 from stax.search.variation import mutate, random_genomes
+from stax.search.vocabulary import Origin
 from stax.tasks.task import Genomes, Rollouts
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ class Explorer(ABC):
     def start(self, search: Search) -> Asking:
         """Sample and evaluate the initial population Gamma_0."""
         wanted = search.parameters.population_size
-        policies = yield from search.evaluate(*self.draw(search, wanted), INITIAL)
+        policies = yield from search.evaluate(*self.draw(search, wanted), Origin.INITIAL)
         if not len(policies):
             raise RuntimeError(
                 f"All {wanted} evaluations of the initial population failed on task {search.task.name!r}, so there is nobody to search with."
@@ -96,4 +97,4 @@ class Explorer(ABC):
         parameters = search.parameters
         parents = parents.take(np.repeat(np.arange(len(parents)), parameters.offspring_per_parent))
         genomes = mutate(parents.genome, parameters.mutation_sigma, search.random.mutation, search.bounds)
-        return (yield from search.evaluate(genomes, parents.id, EXPLORATION))
+        return (yield from search.evaluate(genomes, parents.id, Origin.EXPLORATION))

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from stax.errors import InvalidInputError
 from stax.search.explorers.explorer import Asking, Explorer
-from stax.search.policy_set import EXPLORATION
 from stax.search.variation import sample
+from stax.search.vocabulary import Origin
 
 if TYPE_CHECKING:
     from stax.search.parameters import Parameters
@@ -34,6 +34,6 @@ class RandomExplorer(Explorer):
     def generation(self, search: Search) -> Asking:
         parameters = search.parameters
         wanted = parameters.population_size * parameters.offspring_per_parent
-        search.offspring = yield from search.evaluate(*self.draw(search, wanted), EXPLORATION)
+        search.offspring = yield from search.evaluate(*self.draw(search, wanted), Origin.EXPLORATION)
         stored = sample(search.random.archive, len(search.offspring), parameters.archive_additions)
         search.novelty_archive.append(search.offspring.take(stored))

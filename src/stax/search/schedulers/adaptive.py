@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from stax.search.bandit import most_promising
-from stax.search.schedulers.scheduler import EXPLOITATION, EXPLORATION, Chunk, Scheduler
+from stax.search.schedulers.scheduler import Chunk, Scheduler
+from stax.search.vocabulary import Phase
 
 if TYPE_CHECKING:
     from stax.search.parameters import Parameters
@@ -36,10 +37,10 @@ class AdaptiveScheduler(Scheduler):
         return cls(window=parameters.bandit_window, exploration=parameters.bandit_exploration)
 
     def choose(self, course: Sequence[Chunk], rng: np.random.Generator) -> str:
-        returns: dict[str, list[float]] = {EXPLORATION: [], EXPLOITATION: []}
-        recent: dict[str, list[float]] = {EXPLORATION: [], EXPLOITATION: []}
+        returns: dict[str, list[float]] = {Phase.EXPLORATION: [], Phase.EXPLOITATION: []}
+        recent: dict[str, list[float]] = {Phase.EXPLORATION: [], Phase.EXPLOITATION: []}
         for number, chunk in enumerate(course[1:], 1):
-            value = chunk.novelty if chunk.phase == EXPLORATION else chunk.gain / max(chunk.evaluations, 1)
+            value = chunk.novelty if chunk.phase == Phase.EXPLORATION else chunk.gain / max(chunk.evaluations, 1)
             returns[chunk.phase].append(value)
             if number >= len(course) - self.window:
                 recent[chunk.phase].append(value)

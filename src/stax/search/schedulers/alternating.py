@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from stax.search.schedulers.scheduler import EXPLOITATION, EXPLORATION, Chunk, Scheduler
+from stax.search.schedulers.scheduler import Chunk, Scheduler
+from stax.search.vocabulary import Phase
 
 
 class AlternatingScheduler(Scheduler):
@@ -16,4 +17,4 @@ class AlternatingScheduler(Scheduler):
     about = "exploration and exploitation by turns, as in the paper"
 
     def choose(self, course: Sequence[Chunk], rng: np.random.Generator) -> str:
-        return EXPLOITATION if course[-1].phase == EXPLORATION else EXPLORATION
+        return Phase.EXPLOITATION if course[-1].phase == Phase.EXPLORATION else Phase.EXPLORATION

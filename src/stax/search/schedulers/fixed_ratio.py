@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
-from stax.search.schedulers.scheduler import EXPLOITATION, EXPLORATION, INITIAL_POPULATION, Chunk, Scheduler
+from stax.search.schedulers.scheduler import Chunk, Scheduler
+from stax.search.vocabulary import Phase
 
 if TYPE_CHECKING:
     from stax.search.parameters import Parameters
@@ -31,14 +32,14 @@ class FixedRatioScheduler(Scheduler):
         return cls(parameters.exploration_share)
 
     def choose(self, course: Sequence[Chunk], rng: np.random.Generator) -> str:
-        if course[-1].phase == INITIAL_POPULATION:
+        if course[-1].phase == Phase.INITIAL_POPULATION:
             # Emitters measure sigma_i on the population, which is not selected yet.
-            return EXPLORATION
-        spent = {EXPLORATION: 0, EXPLOITATION: 0}
+            return Phase.EXPLORATION
+        spent = {Phase.EXPLORATION: 0, Phase.EXPLOITATION: 0}
         for chunk in course:
-            if chunk.phase == EXPLOITATION or spent[EXPLOITATION]:
+            if chunk.phase == Phase.EXPLOITATION or spent[Phase.EXPLOITATION]:
                 spent[chunk.phase] += chunk.evaluations
         if self.exploration_share >= 1:
-            return EXPLORATION
+            return Phase.EXPLORATION
         wanted = self.exploration_share * sum(spent.values())
-        return EXPLORATION if spent[EXPLORATION] < wanted else EXPLOITATION
+        return Phase.EXPLORATION if spent[Phase.EXPLORATION] < wanted else Phase.EXPLOITATION

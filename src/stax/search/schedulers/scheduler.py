@@ -14,18 +14,17 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from stax.errors import InvalidInputError, in_one_line
+from stax.search.vocabulary import Phase
 
 if TYPE_CHECKING:
     from stax.search.parameters import Parameters
-
-INITIAL_POPULATION, EXPLORATION, EXPLOITATION = "initial population", "exploration", "exploitation"
 
 
 @dataclass(frozen=True)
 class Chunk:
     """A chunk of the budget: its phase, and what it yielded."""
 
-    phase: str
+    phase: Phase
     """initial population (the first chunk alone), exploration or exploitation."""
     evaluations: int
     """Evaluations the chunk took."""
@@ -59,7 +58,7 @@ class Scheduler(ABC):
         """
 
 
-def chosen_phase(name: str, scheduler: Scheduler, course: Sequence[Chunk], rng: np.random.Generator) -> str:
+def chosen_phase(name: str, scheduler: Scheduler, course: Sequence[Chunk], rng: np.random.Generator) -> Phase:
     """Ask a scheduler, which may be a user's own code, and check its answer."""
     try:
         phase = scheduler.choose(course, rng)
@@ -67,6 +66,6 @@ def chosen_phase(name: str, scheduler: Scheduler, course: Sequence[Chunk], rng: 
         raise
     except BaseException as error:
         raise RuntimeError(f"The scheduler {name!r} failed in choose: {in_one_line(error)}.") from error
-    if phase not in (EXPLORATION, EXPLOITATION):
+    if phase not in (Phase.EXPLORATION, Phase.EXPLOITATION):
         raise InvalidInputError(f"The scheduler {name!r} must choose 'exploration' or 'exploitation', not {phase!r}.")
-    return str(phase)
+    return Phase(phase)
