@@ -88,7 +88,7 @@ def assert_same(folder: Path, **run) -> None:
 def here(tmp_path, monkeypatch) -> Path:
     """An empty folder to be in, where everything can import the tasks."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("PYTHONPATH", str(TESTS))
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, [str(TESTS), os.environ.get("PYTHONPATH")])))
     monkeypatch.syspath_prepend(str(TESTS))
     monkeypatch.setenv("HOLD", str(tmp_path / "hold"))
     monkeypatch.setenv("BROKEN_WHILE", str(tmp_path / "broken"))

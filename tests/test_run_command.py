@@ -26,7 +26,8 @@ from stax.runs.config import DEFAULT_BUDGET
 
 TESTS = Path(__file__).parent
 STAX = Path(sys.executable).parent / "stax"
-ENVIRONMENT = {**os.environ, "PYTHONPATH": str(TESTS), "TERM": "xterm-256color"}
+PYTHON_PATH = os.pathsep.join(filter(None, [str(TESTS), os.environ.get("PYTHONPATH")]))
+ENVIRONMENT = {**os.environ, "PYTHONPATH": PYTHON_PATH, "TERM": "xterm-256color"}
 SUMMARY = {
     "task", "algo", "seed", "budget", "evaluations", "coverage", "max_reward", "novelty_archive_size", "reward_archive_size",
     "training_episodes", "status", "seconds",
