@@ -9,9 +9,11 @@ from collections import Counter
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from stax.cli.progress import Pace, duration
+from stax.cli.progress import Pace
 from stax.runs.campaign import Campaign, CampaignRun
 from stax.runs.campaign_estimate import Kind, seconds_by_kind, seconds_together
+from stax.streams import print_message
+from stax.wording import clock_time
 
 if TYPE_CHECKING:
     from typing import Self
@@ -153,7 +155,7 @@ class Display:
     def _end(self, run: CampaignRun) -> None:
         """A run is done, interrupted or failed."""
         if run.status == "failed":
-            say(f"{run.name} failed: {run.error}")
+            print_message(f"{run.name} failed: {run.error}")
 
     def _turn(self) -> None:
         """A moment has gone by."""
@@ -180,30 +182,34 @@ class PlainDisplay(Display):
     def _start(self) -> None:
         done = self.course.counts()["done"]
         before = f", {done} of them done before" if done else ""
-        say(f"campaign in {self.course.campaign.out}: {len(self.course.campaign.runs)} runs{before}, {at_a_time(self.course)}")
+        print_message(
+            f"campaign in {self.course.campaign.out}: {len(self.course.campaign.runs)} runs{before}, {at_a_time(self.course)}"
+        )
 
     def stopping(self, words: str) -> str:
         return words
 
     def _begin(self, run: CampaignRun) -> None:
         kept = run.resumes_from
-        say(f"{run.name} {f'goes on after {kept:,} evaluations' if kept else 'begins'}")
+        print_message(f"{run.name} {f'goes on after {kept:,} evaluations' if kept else 'begins'}")
 
     def _end(self, run: CampaignRun) -> None:
         if run.status == "failed":
-            say(f"{run.name} failed: {run.error}")
+            print_message(f"{run.name} failed: {run.error}")
         elif run.status == "elsewhere":
-            say(f"{run.name} is being done by another process")
+            print_message(f"{run.name} is being done by another process")
         else:
             verb = "done" if run.status == "finished" else "interrupted"
-            say(f"{run.name} {verb}: {', '.join([f'{run.evaluations:,} evaluations', *found(run), duration(run.seconds)])}")
+            print_message(
+                f"{run.name} {verb}: {', '.join([f'{run.evaluations:,} evaluations', *found(run), clock_time(run.seconds)])}"
+            )
 
     def _turn(self) -> None:
         if time.monotonic() < self._last_line + _BETWEEN_LINES:
             return
         self._last_line = time.monotonic()
-        left = duration(self.course.all_seconds_left())
-        say(f"{self.course.in_words()}; {duration(self.course.elapsed)} gone, {left} left")
+        left = clock_time(self.course.all_seconds_left())
+        print_message(f"{self.course.in_words()}; {clock_time(self.course.elapsed)} gone, {left} left")
 
 
 def found(run: CampaignRun) -> list[str]:
@@ -217,7 +223,3 @@ def found(run: CampaignRun) -> list[str]:
 def at_a_time(course: Course) -> str:
     workers = course.campaign.workers
     return f"{course.room} at a time{f' with {workers} workers each' if workers > 1 else ''}"
-
-
-def say(line: str) -> None:
-    print(f"stax: {line}", file=sys.stderr, flush=True)

@@ -13,8 +13,8 @@ from rich.table import Table
 from rich.text import Text
 
 from stax.cli.campaign_display import Course, Display, at_a_time
-from stax.cli.progress import duration
 from stax.runs.campaign import CampaignRun
+from stax.wording import clock_time
 
 _STYLES = {"done": "green", "running": "cyan", "waiting": "dim", "failed": "red", "elsewhere": "yellow"}
 _MOST_FAILURES = 3
@@ -86,11 +86,11 @@ class LiveDisplay(Display):
                 middle = ProgressBar(total=run.config.budget, completed=run.evaluations, complete_style="cyan")
                 rate = f"{self.course.rate(run):,.0f} a second" if self.course.rate(run) else ""
                 left = self.course.seconds_left(run)
-                last = "" if left is None else f"{duration(left)} left"
+                last = "" if left is None else f"{clock_time(left)} left"
             else:
                 middle = Text("starting", "cyan")
         elif state == "done":
-            last = duration(run.seconds)
+            last = clock_time(run.seconds)
         elif state == "failed":
             middle = Text(f"failed: {run.error}", "red", overflow="ellipsis", no_wrap=True)
         elif run.status == "interrupted" and run in self.course.ended:
@@ -147,9 +147,9 @@ class LiveDisplay(Display):
         )
         total.add_row("total", bar)
         if self._over:
-            total.add_row("time", duration(course.elapsed))
+            total.add_row("time", clock_time(course.elapsed))
         elif self._stopping:
             total.add_row("time", Text(self._stopping, "yellow"))
         else:
-            total.add_row("time", f"{duration(course.elapsed)} gone, {duration(course.all_seconds_left())} left")
+            total.add_row("time", f"{clock_time(course.elapsed)} gone, {clock_time(course.all_seconds_left())} left")
         return total

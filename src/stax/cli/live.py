@@ -12,7 +12,8 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from stax.cli.progress import Progress, archives, duration, heading, rewards
+from stax.cli.progress import Progress, archives, heading, rewards
+from stax.wording import clock_time, counted
 
 if TYPE_CHECKING:
     from stax.search.search import Search
@@ -83,14 +84,14 @@ class LiveProgress(Progress):
         facts = Table.grid(padding=(0, 2))
         facts.add_column(style="dim", no_wrap=True)
         facts.add_column(overflow="fold")
-        left = duration(self._pace.seconds_left(search.budget))
+        left = clock_time(self._pace.seconds_left(search.budget))
         if self._ending:
             facts.add_row("phase", Text(self._ending, "red" if self._ending != "done" else "green"))
-            facts.add_row("time", f"{duration(self._pace.elapsed)}, {self._pace.mean_rate():,.0f} a second")
+            facts.add_row("time", f"{clock_time(self._pace.elapsed)}, {self._pace.mean_rate():,.0f} a second")
         else:
             phase = Text(_PHASES.get(search.phase, search.phase), "cyan")
             facts.add_row("phase", Text(self._stopping, "yellow") if self._stopping else phase)
-            pace = f"{duration(self._pace.elapsed)} gone, {left} left, {self._pace.rate():,.0f} a second"
+            pace = f"{clock_time(self._pace.elapsed)} gone, {left} left, {self._pace.rate():,.0f} a second"
             facts.add_row("time", pace)
         if search.coverage is not None:
             facts.add_row("coverage", f"{100 * search.coverage:.1f} %")
@@ -111,7 +112,7 @@ def _last_training(search: Search) -> str:
     episode = getattr(search.space, "last_episode", None)
     if episode is None:
         return "none yet"
-    epochs = f"{episode.epochs} {'epoch' if episode.epochs == 1 else 'epochs'}"
+    epochs = counted(episode.epochs, "epoch")
     return (
         f"episode {search.training_episodes}: {episode.images_seen:,} images in {epochs},"
         f" validation error {episode.validation_error:.4g}, {episode.seconds:.1f} s"

@@ -13,6 +13,9 @@ from collections import deque
 from types import TracebackType
 from typing import TYPE_CHECKING
 
+from stax.streams import print_message
+from stax.wording import clock_time, counted
+
 if TYPE_CHECKING:
     from typing import Self
 
@@ -74,7 +77,7 @@ def choose_progress(*, quiet: bool, preset: str, workers: int) -> Progress:
         from stax.cli.live import LiveProgress
 
         return LiveProgress(f"preset {preset}")
-    return PlainProgress(f"preset {preset}, {workers} {'worker' if workers == 1 else 'workers'}")
+    return PlainProgress(f"preset {preset}, {counted(workers, 'worker')}")
 
 
 class PlainProgress(Progress):
@@ -90,7 +93,7 @@ class PlainProgress(Progress):
         self._last_line = time.monotonic()
         self._last_tenth = 10 * search.evaluations // search.budget
         resumed = f", resumed after {search.evaluations:,}" if search.evaluations else ""
-        _say(f"{heading(search)}, {search.budget:,} evaluations{resumed}, {self._about}")
+        print_message(f"{heading(search)}, {search.budget:,} evaluations{resumed}, {self._about}")
 
     def stopping(self, words: str) -> str:
         return words
@@ -99,11 +102,11 @@ class PlainProgress(Progress):
         tenth = 10 * search.evaluations // search.budget
         if self._last_tenth < tenth < 10 and time.monotonic() >= self._last_line + _BETWEEN_LINES:
             self._last_line, self._last_tenth = time.monotonic(), tenth
-            left = duration(self._pace.seconds_left(search.budget))
-            _say(f"{self._course(search)}; {self._pace.rate():,.0f} a second, {left} left; {search.phase}")
+            left = clock_time(self._pace.seconds_left(search.budget))
+            print_message(f"{self._course(search)}; {self._pace.rate():,.0f} a second, {left} left; {search.phase}")
 
     def _end(self, search: Search, ending: str) -> None:
-        _say(f"{self._course(search)}; {ending} after {duration(self._pace.elapsed)}")
+        print_message(f"{self._course(search)}; {ending} after {clock_time(self._pace.elapsed)}")
 
     def _course(self, search: Search) -> str:
         share = 100 * search.evaluations / search.budget
@@ -185,16 +188,3 @@ def archives(search: Search) -> str:
     # There are none before the first rollouts have come back.
     novelty, reward = (len(getattr(search, f"{name}_archive", ())) for name in ("novelty", "reward"))
     return f"{novelty:,} novelty, {reward:,} reward" if search.method.emitters else f"{novelty:,} novelty"
-
-
-def duration(seconds: float | None) -> str:
-    """As 1:05 or 2:03:04."""
-    if seconds is None:
-        return "?"
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
-
-
-def _say(line: str) -> None:
-    print(f"stax: {line}", file=sys.stderr, flush=True)

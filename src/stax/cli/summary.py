@@ -9,10 +9,10 @@ from pathlib import Path
 
 import numpy as np
 
-from stax.cli.progress import duration
 from stax.runs.result import Result
 from stax.search.emitters.emitter import EmitterRecord
 from stax.search.methods import find_method
+from stax.wording import clock_time
 
 _FILES = {
     "summary.json": "these numbers and all parameters",
@@ -32,7 +32,7 @@ def summary_lines(result: Result, folder: Path, columns: int | None = None) -> I
     """Aligned lines, as wide as a terminal of so many columns: what was found, where the time went, what was written."""
     title = (
         f"{result.algo} on {result.task.name}, seed {result.seed}, preset {result.preset}:"
-        f" {result.evaluations:,} evaluations in {duration(result.seconds['total'])}"
+        f" {result.evaluations:,} evaluations in {clock_time(result.seconds['total'])}"
     )
     yield from _wrap("", title, columns)
     yield from table(list(_facts(result)), columns)

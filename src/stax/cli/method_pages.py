@@ -1,4 +1,4 @@
-"""`stax algos`: the methods, their parameters and the presets."""
+"""The methods, their parameters and the presets in words."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ from stax.search.emitters import ABOUT_KINDS
 from stax.search.methods import METHODS, Method, find_method
 from stax.search.parameters import ABOUT_PRESETS, PRESETS, allowed, make_parameters
 from stax.search.schedulers import ABOUT_SCHEDULERS
+from stax.wording import setting_text
 
 
-def algos_command(name: str | None, *, as_json: bool) -> str:
-    """The list of methods, or all about one."""
+def method_page(name: str | None, *, as_json: bool) -> str:
+    """Return the list of methods, or the page of the one with this name."""
     if as_json:
         found = [_facts(method) for method in METHODS.values()] if name is None else _all_about(find_method(name))
         return json.dumps(found, indent=2)
@@ -100,7 +101,7 @@ def _settings(width: int) -> Iterator[str]:
     known = settings_allowed()
     names = max(map(len, known))
     for name, what in known.items():
-        yield f"{name:<{names}}  {word(getattr(RunSettings(), name))}"
+        yield f"{name:<{names}}  {setting_text(getattr(RunSettings(), name))}"
         yield from _wrap("    ", f"{what.about}: {what.words()}", width)
 
 
@@ -115,19 +116,10 @@ def _parameters(method: Method, width: int) -> Iterator[str]:
     yield f"{'--set KEY=VALUE':<{names}}  {symbol_title}{''.join(columns)}".rstrip()
     for name, entry in parameters.items():
         symbol = f"{entry['symbol']:<{symbols}}  " if symbols else ""
-        values = [f"{word(value):<14}" for value in entry["values"].values()]
+        values = [f"{setting_text(value):<14}" for value in entry["values"].values()]
         yield f"{name:<{names}}  {symbol}{''.join(values)}".rstrip()
         known = f" ({entry['symbol']})" if entry["symbol"] and not symbols else ""
         yield from _wrap("    ", f"{entry['about']}{known}: {entry['allowed']}", width)
-
-
-def word(value: Any) -> str:
-    """A value as `--set` takes it."""
-    if value is None or isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, tuple):
-        return ",".join(word(item) for item in value)
-    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def _wrap(before: str, text: str, width: int, indent: str | None = None) -> list[str]:

@@ -1,104 +1,25 @@
-"""`stax compare`: many runs in one table, with tests and effect sizes, and as plots."""
+"""The table of a comparison on a terminal."""
 
 from __future__ import annotations
 
-import argparse
-import json
-import logging
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from pathlib import Path
 
 from rich.console import Console
 from rich.text import Text
 
-from stax.analysis.comparison import SOON, ComparedRuns, Finding, Progress, TaskComparison, compare_runs
-from stax.analysis.comparison_files import (
-    as_json,
-    footnote,
-    p_words,
-    spread_words,
-    superiority_words,
-    title_words,
-    verdict_words,
-    write_comparison,
-    write_table,
-)
-from stax.analysis.recorded import AnyRun, find_runs
-from stax.errors import InvalidInputError
+from stax.analysis.comparison import SOON, ComparedRuns, Finding, TaskComparison
+from stax.analysis.comparison_files import footnote, p_words, spread_words, superiority_words, title_words, verdict_words
 
 _WIDE = 1000
-"""Columns of a table that no terminal shows: nothing is wrapped there."""
+"""Columns of a table that is not for a terminal: nothing is wrapped."""
 _GAP = 2
 _SHORTEST_LABEL = 14
 """Columns that labels have at least; longer ones stand in a line of their own."""
 
 
-def compare_command(options: argparse.Namespace) -> None:
-    """Compares the runs in these folders and records, prints what was found and writes what is asked for."""
-    runs = _finished(find_runs(options.dirs), finished_only=options.finished_only)
-    out = None if options.out is None else _writable_folder(Path(options.out))
-    with _watched() as progress:
-        compared = compare_runs(
-            runs, against=options.against, budget=options.budget, mix_options=options.mix_options, progress=progress
-        )
-    for note in compared.notes:
-        _say(note)
-    # Before anything is printed: whoever reads it may go away.
-    if options.csv is not None:
-        write_table(compared, Path(options.csv))
-    if out is not None:
-        # It tells at length about its fonts when it is used for the first time.
-        logging.getLogger("matplotlib").setLevel(logging.ERROR)
-        names = [path.name for path in write_comparison(compared, out)]
-        _say(f"written to {out}: {', '.join(names)}")
-    if options.json:
-        print(json.dumps(as_json(compared), indent=2))
-    else:
-        _print(compared)
-
-
-def _finished(runs: Sequence[AnyRun], *, finished_only: bool) -> list[AnyRun]:
-    """The runs that are finished; if others are to be left out, it is said how many, otherwise they are refused."""
-    finished = [run for run in runs if run.status == "finished"]
-    missing = [run for run in runs if run.status != "finished"]
-    if missing and not finished_only:
-        how_many = "" if len(missing) == 1 else f"{len(missing)} of {len(runs)} runs are not finished. The first of them: "
-        raise InvalidInputError(f"{how_many}{missing[0].why_unfinished()} (--finished-only leaves such runs out.)")
-    if missing:
-        _say(f"{len(missing)} of {len(runs)} runs {'is' if len(missing) == 1 else 'are'} not finished and left out.")
-    if not finished:
-        raise InvalidInputError(f"None of the {len(runs)} runs is finished: there is nothing to compare.")
-    return finished
-
-
-def _writable_folder(path: Path) -> Path:
-    """Refused before the runs are read, which takes a while."""
-    if path.exists() and not path.is_dir():
-        raise InvalidInputError(f"The output folder {str(path)!r} is a file.")
-    return path
-
-
-def _say(words: str) -> None:
-    print(f"stax: {words}", file=sys.stderr)
-
-
-@contextmanager
-def _watched() -> Iterator[Progress | None]:
-    """On a terminal, how many runs have been read."""
-    console = Console(stderr=True, highlight=False)
-    if not console.is_terminal or console.is_dumb_terminal:
-        yield None
-        return
-    with console.status("reading the runs") as status:
-        yield lambda read, there_are: status.update(f"reading the runs: {read} of {there_are}")
-
-
-# The table
-
-
-def _print(compared: ComparedRuns) -> None:
+def print_comparison(compared: ComparedRuns) -> None:
+    """Print a table for each task, as wide as the terminal if there is one."""
     terminal = sys.stdout.isatty()
     console = Console(highlight=False, width=None if terminal else _WIDE)
     with console.capture() as capture:

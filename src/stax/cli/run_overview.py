@@ -1,4 +1,4 @@
-"""`stax show`: what a run folder holds, in words and a small plot, whatever state the run is in."""
+"""The overview of a run folder: its state and results in words and a small plot."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from stax.cli.progress import duration
 from stax.cli.summary import emitters_in_words, policies, table, time_shares, written_files
 from stax.errors import InvalidInputError
 from stax.runs.config import RunConfig
@@ -18,6 +17,7 @@ from stax.runs.files import NONSENSE
 from stax.runs.folder import RunFolder, how_to_resume
 from stax.runs.tables import load_metrics, read_emitters
 from stax.search.methods import find_method
+from stax.wording import clock_time
 
 _WIDTH, _HEIGHT = 60, 8
 _BLOCKS = " ▁▂▃▄▅▆▇█"
@@ -25,8 +25,8 @@ _PLAIN_BLOCKS = " .:-=+*#@"
 """For a terminal that cannot show the others."""
 
 
-def show_command(path: str, *, as_json: bool) -> str:
-    """What the run in this folder is, how far it has come and what it has found."""
+def run_overview(path: str, *, as_json: bool) -> str:
+    """Return what the run in this folder is, how far it has come and what it has found."""
     folder = RunFolder.existing(path)
     config, description = folder.read_config()
     summary = folder.summary()
@@ -69,7 +69,7 @@ def _status(folder: RunFolder, config: RunConfig, summary: dict[str, Any]) -> It
     done = int(summary.get("evaluations", 0))
     course = f"{status}, {done:,} of {config.budget:,} evaluations ({100 * done / config.budget:.0f} %)"
     if "seconds" in summary:
-        course += f" in {duration(summary['seconds']['total'])}"
+        course += f" in {clock_time(summary['seconds']['total'])}"
     yield "status", course
     if "error" in summary:
         yield "", str(summary["error"])
