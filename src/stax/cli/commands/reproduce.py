@@ -146,7 +146,9 @@ def _make(items: list[Item], records: list[Record], options: argparse.Namespace,
     # Where the page and the records are decides nothing.
     command = _command(options, ("budget", "seeds", "preset"))
     words = command if options.records is None else f"{command} --records FOLDER"
-    written = make_all(items, choose, out, command=printable(words), say=(lambda line: None) if options.quiet else print_message)
+    written = make_all(
+        items, choose, out, command=printable(words), say=(lambda line: None) if options.quiet else print_message
+    )
     if not options.quiet:
         print_message(f"wrote {len(written)} files; begin with {out / 'README.md'}")
     print_path(out)
