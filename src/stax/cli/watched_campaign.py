@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 
-from stax.cli.campaign_display import Course, Display, choose_display
+from stax.cli.campaign_display import CampaignDisplay, Course, choose_display
 from stax.cli.interruption import Requests
 from stax.runs.campaign import TABLE, Campaign, CampaignRun
 from stax.runs.campaign_processes import LOGS, LocalProcesses
@@ -86,7 +86,7 @@ def report_missing(campaign: Campaign, command: str) -> bool:
     return not failed and not elsewhere
 
 
-def _requests_to_stop(display: Display) -> Requests:
+def _requests_to_stop(display: CampaignDisplay) -> Requests:
     """Have the first request save the runs, and the second end them."""
 
     def answer(count: int) -> str:
