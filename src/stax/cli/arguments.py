@@ -71,17 +71,17 @@ class CommandParser(argparse.ArgumentParser):
     def add_backend(self, about: str) -> None:
         """Add `--backend` and the address of its cluster."""
         self.add_argument("--backend", choices=("local", "ray"), help=about)
-        self.add_argument("--address", metavar="ADDRESS", help="of the Ray cluster (default: one on this machine)")
+        self.add_argument("--address", metavar="ADDRESS", help="address of the Ray cluster (default: one on this machine)")
 
     def add_resources(self) -> None:
         """Add the options that say where a search runs, and with what."""
         self.add_backend("where evaluations run (default local: this machine; ray: a cluster)")
         self.add_number("--workers", "cores to use (default all)")
-        self.add_argument("--device", choices=("auto", "cpu", "cuda", "mps"), help="where the autoencoder is (default auto)")
+        self.add_argument("--device", choices=("auto", "cpu", "cuda", "mps"), help="where the autoencoder runs (default auto)")
         self.add_argument(
             "--tensorboard",
             metavar="DIR",
-            help="write events for TensorBoard into DIR/NAME, NAME being that of the run's folder",
+            help="write events for TensorBoard into DIR/NAME, where NAME is the name of the run's folder",
         )
 
     def add_run_folder(self) -> None:
@@ -92,19 +92,15 @@ class CommandParser(argparse.ArgumentParser):
         """Add `--best AREA`, which chooses a policy."""
         self.add_argument("--best", metavar="AREA", help="the best policy of a reward area, by its name or number")
 
-    def add_out_folder(self, about: str, default: str | None = None) -> None:
-        """Add `--out DIR`."""
-        self.add_argument("--out", metavar="DIR", default=default, help=about)
-
-    def add_out_file(self, about: str) -> None:
-        """Add `--out FILE`."""
-        self.add_argument("--out", metavar="FILE", help=about)
+    def add_out(self, metavar: str, about: str, default: str | None = None) -> None:
+        """Add `--out`, the file or folder to write."""
+        self.add_argument("--out", metavar=metavar, default=default, help=about)
 
     def add_flag(self, name: str, about: str) -> None:
         """Add an option without a value."""
         self.add_argument(name, action="store_true", help=about)
 
-    def add_json(self, about: str = "as JSON") -> None:
+    def add_json(self, about: str = "print JSON") -> None:
         """Add `--json`."""
         self.add_flag("--json", about)
 
@@ -114,7 +110,7 @@ class CommandParser(argparse.ArgumentParser):
 
     def add_quiet(self) -> None:
         """Add `--quiet`."""
-        self.add_flag("--quiet", "say nothing but what goes wrong")
+        self.add_flag("--quiet", "print only warnings and errors")
 
 
 def shell_command(words: Sequence[str], options: argparse.Namespace, names: Iterable[str]) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import logging
 import os
 import signal
 import sys
@@ -100,6 +99,8 @@ def _run(arguments: Sequence[str] | None) -> int:
     if not hasattr(options, "run"):
         parser.print_help()
         return DONE
+    import logging
+
     ignore_matplotlib_settings()
     # Matplotlib would print warnings about its fonts when it is used for the first time.
     logging.getLogger("matplotlib").setLevel(logging.ERROR)

@@ -17,12 +17,12 @@ from stax.runs.files import NONSENSE
 from stax.runs.folder import RunFolder, how_to_resume
 from stax.runs.tables import load_metrics, read_emitters
 from stax.search.methods import find_method
-from stax.wording import clock_time
+from stax.wording import clock_time, percent
 
 _WIDTH, _HEIGHT = 60, 8
 _BLOCKS = " ▁▂▃▄▅▆▇█"
 _PLAIN_BLOCKS = " .:-=+*#@"
-"""For a terminal that cannot show the others."""
+"""Characters for a terminal that cannot show the others."""
 
 
 def run_overview(path: str, *, as_json: bool) -> str:
@@ -83,7 +83,7 @@ def _found(folder: RunFolder, config: RunConfig, task: DescribedTask, summary: d
     if not summary:
         return
     if summary["coverage"] is not None:
-        yield "coverage", f"{100 * summary['coverage']:.1f} %"
+        yield "coverage", percent(summary["coverage"])
     widest = max(len(area.name) for area in task.reward_areas)
     for number, (area, reward) in enumerate(zip(task.reward_areas, summary["max_reward"], strict=True)):
         yield "" if number else "best reward", f"{area.name:<{widest}}  {f'{reward:.3f}' if reward else 'none found'}"
@@ -101,7 +101,7 @@ def _found(folder: RunFolder, config: RunConfig, task: DescribedTask, summary: d
 
 
 def plot(name: str, course: Sequence[tuple[float, float]], budget: int) -> Iterator[str]:
-    """A curve over the budget, from 0 to a bit above its highest value, made of characters."""
+    """Yield the lines of a plot of a curve over the budget, from 0 to a bit above its highest value."""
     heights = _columns(course, budget)
     top = _round_up(max(heights, default=0.0))
     blocks = _blocks()
@@ -114,13 +114,13 @@ def plot(name: str, course: Sequence[tuple[float, float]], budget: int) -> Itera
 
 
 def sparkline(course: Sequence[tuple[float, float]], budget: int) -> str:
-    """A curve over the budget in one line, 0 to 1."""
+    """Return a curve over the budget in one line, from 0 to 1."""
     blocks = _blocks()
     return "".join(blocks[int(np.clip(np.ceil(8 * height), 0, 8))] for height in _columns(course, budget))
 
 
 def _columns(course: Sequence[tuple[float, float]], budget: int) -> list[float]:
-    """The value at the end of each of the plot's columns; fewer if the run has not come so far."""
+    """Return the value at the end of each column of the plot, as far as the run has come."""
     evaluations = np.array([point[0] for point in course], float)
     values = np.array([point[1] for point in course], float)
     ends = budget * np.arange(1, _WIDTH + 1) / _WIDTH

@@ -9,7 +9,6 @@ from stax.cli.outcome import DONE
 
 
 def add_parser(commands: Commands) -> CommandParser:
-    """Add the command and its arguments."""
     parser = commands.add_parser(
         "algos",
         help="list the methods, or all parameters of one",

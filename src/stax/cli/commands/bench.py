@@ -8,13 +8,12 @@ from stax.cli.arguments import CommandParser, Commands
 
 
 def add_parser(commands: Commands) -> CommandParser:
-    """Add the command and its arguments."""
     parser = commands.add_parser(
         "bench",
         help="measure speed",
         description="Measures the simulators and the drawing, as ratios within one run where a comparison exists.",
     )
-    parser.add_json("as JSON on stdout instead of a table")
+    parser.add_json("print JSON instead of a table")
     parser.add_flag("--quick", "fewer rollouts and no compiling: a first impression")
     return parser
 

@@ -22,7 +22,6 @@ _REPLACEABLE = ("out", "processes", "backend", "address")
 
 
 def add_parser(commands: Commands) -> CommandParser:
-    """Add the command and its arguments."""
     parser = commands.add_parser(
         "campaign",
         help="many runs: tasks x methods x seeds, in parallel",
@@ -31,11 +30,11 @@ def add_parser(commands: Commands) -> CommandParser:
         epilog="The file and an example: docs/campaigns.md, examples/campaign.toml.",
     )
     parser.add_argument("file", metavar="FILE", help="the campaign's TOML file")
-    parser.add_out_folder("the folder of the runs (default: the file's, or runs/NAME_OF_THE_FILE)")
+    parser.add_out("DIR", "the folder of the runs (default: the file's, or runs/NAME_OF_THE_FILE)")
     parser.add_processes("default: the file's, or all cores")
     parser.add_backend("where runs are done: this machine, or a Ray cluster")
-    parser.add_flag("--skip-failed", "leave alone what failed before, instead of trying again")
-    parser.add_flag("--dry-run", "only list what would be done, with an estimate of the time; nothing is written")
+    parser.add_flag("--skip-failed", "leave out runs that failed before, instead of trying again")
+    parser.add_flag("--dry-run", "only list what would be done, and estimate the time; nothing is written")
     parser.add_quiet()
     return parser
 

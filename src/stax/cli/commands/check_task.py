@@ -12,7 +12,6 @@ from stax.working_folder import code_allowed
 
 
 def add_parser(commands: Commands) -> CommandParser:
-    """Add the command and its arguments."""
     parser = commands.add_parser(
         "check-task",
         help="test a task, your own above all, against the contract",
@@ -20,7 +19,7 @@ def add_parser(commands: Commands) -> CommandParser:
     )
     parser.add_argument("name", metavar="NAME", help="a task's name, gym:ID, or module:Class or module:function for your own")
     parser.add_settings("an option of the task", "OPTION=VALUE")
-    parser.add_seed("of the policies tried (default 0)", default=0)
+    parser.add_seed("seed of the policies tried (default 0)", default=0)
     return parser
 
 

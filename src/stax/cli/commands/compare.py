@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 
 def add_parser(commands: Commands) -> CommandParser:
-    """Add the command and its arguments."""
     parser = commands.add_parser(
         "compare",
         help="compare many runs: a table with tests and effect sizes, and plots",
@@ -30,17 +29,17 @@ def add_parser(commands: Commands) -> CommandParser:
         "dirs",
         metavar="DIR",
         nargs="+",
-        help="a run's folder, a run's record, or a folder that has some of these in it, as a campaign's has",
+        help="a run's folder, a run's record, or a folder that contains some of these, such as that of a campaign",
     )
     parser.add_argument(
         "--against", metavar="METHOD", help="the method that the others are tested against (default: the first)"
     )
-    parser.add_number("--budget", "compare after so many evaluations, which all runs must have (default: all)")
+    parser.add_number("--budget", "compare after N evaluations, which all runs must have (default: all)")
     parser.add_flag("--finished-only", "leave out runs that are not finished, instead of refusing")
-    parser.add_flag("--mix-options", "compare runs of a task together though the task's options differ")
-    parser.add_out_folder("write comparison.csv, comparison.md and plots (PNG and PDF) into this folder")
+    parser.add_flag("--mix-options", "compare runs of a task together even if the task's options differ")
+    parser.add_out("DIR", "write comparison.csv, comparison.md and plots (PNG and PDF) into this folder")
     parser.add_argument("--csv", metavar="FILE", help="write the table as CSV")
-    parser.add_json("as JSON on stdout instead of a table")
+    parser.add_json("print JSON instead of a table")
     return parser
 
 

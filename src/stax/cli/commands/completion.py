@@ -10,7 +10,6 @@ from stax.cli.outcome import DONE
 
 
 def add_parser(commands: Commands) -> CommandParser:
-    """Add the command and its arguments."""
     parser = commands.add_parser(
         "completion",
         help="print a script that completes the command's words in your shell",

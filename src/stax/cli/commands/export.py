@@ -12,7 +12,6 @@ from stax.streams import print_message, print_path
 
 
 def add_parser(commands: Commands) -> CommandParser:
-    """Add the command and its arguments."""
     parser = commands.add_parser(
         "export",
         help="a policy as an ONNX file, for other programs",
@@ -23,8 +22,8 @@ def add_parser(commands: Commands) -> CommandParser:
     parser.add_run_folder()
     parser.add_argument("id", metavar="ID", nargs="?", type=whole_number(0), help="the policy, by the number of its evaluation")
     parser.add_best()
-    parser.add_out_file("the .onnx file (default DIR/policies/NAME.onnx)")
-    parser.add_flag("--float32", "numbers of 32 bits instead of the search's own 64")
+    parser.add_out("FILE", "the .onnx file (default DIR/policies/NAME.onnx)")
+    parser.add_flag("--float32", "32-bit numbers instead of the 64-bit numbers of the search")
     parser.add_quiet()
     return parser
 

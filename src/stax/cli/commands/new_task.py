@@ -10,7 +10,6 @@ from stax.cli.outcome import DONE
 
 
 def add_parser(commands: Commands) -> CommandParser:
-    """Add the command and its arguments."""
     parser = commands.add_parser(
         "new-task",
         help="write a task of your own to start from, with its test",
@@ -18,7 +17,7 @@ def add_parser(commands: Commands) -> CommandParser:
     )
     parser.add_argument("name", metavar="NAME", help="what the task is called: letters, digits and dashes")
     parser.add_flag("--function", "a function from genomes to rewards and observations instead of a class")
-    parser.add_out_folder("the folder to write to (default this one)", ".")
+    parser.add_out("DIR", "the folder to write to (default this one)", ".")
     return parser
 
 

@@ -13,7 +13,6 @@ from stax.working_folder import code_allowed
 
 
 def add_parser(commands: Commands) -> CommandParser:
-    """Add the command and its arguments."""
     parser = commands.add_parser(
         "record",
         help="keep the evidence of finished runs in one small file each",
@@ -23,9 +22,9 @@ def add_parser(commands: Commands) -> CommandParser:
         epilog="Example: stax record runs/my-campaign --out records",
     )
     parser.add_argument(
-        "dirs", metavar="DIR", nargs="+", help="a run's folder, or one that has runs in it, as a campaign's has"
+        "dirs", metavar="DIR", nargs="+", help="a run's folder, or a folder that contains runs, such as that of a campaign"
     )
-    parser.add_out_folder("the folder to write records to (default records)", "records")
+    parser.add_out("DIR", "the folder to write records to (default records)", "records")
     parser.add_trust("import a task's code if a run's configuration names any")
     return parser
 

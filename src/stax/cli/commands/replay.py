@@ -24,12 +24,11 @@ _NAMED = 6
 
 
 def add_parser(commands: Commands) -> CommandParser:
-    """Add the command and its arguments."""
     parser = commands.add_parser(
         "replay",
         help="a policy's rollout as a picture or a film",
         description="Plays policies of a run's archives again, several in a grid, and writes a film (.gif, .mp4) or moments side"
-        " by side (.png). The file's path is printed. It also tells whether they still do what was recorded.",
+        " by side (.png). The file's path is printed. It also reports whether they still do what was recorded.",
         epilog="Example: stax replay runs/hard-maze-stax-0-1 --best 'far end' --out best.mp4",
     )
     parser.add_run_folder()
@@ -37,10 +36,10 @@ def add_parser(commands: Commands) -> CommandParser:
         "ids", metavar="ID", nargs="*", type=whole_number(0), help="policies, by the numbers of their evaluations"
     )
     parser.add_best()
-    parser.add_number("--random", "so many policies, drawn from the archives")
-    parser.add_seed("of --random (default 0)")
-    parser.add_out_file(".gif, .mp4 or .png (default DIR/replays/NAME.gif)")
-    parser.add_number("--size", "pixels of a scene's sides (default 480, fewer in a grid; 256 in a .png)", least=0)
+    parser.add_number("--random", "N policies drawn from the archives")
+    parser.add_seed("seed of --random (default 0)")
+    parser.add_out("FILE", ".gif, .mp4 or .png (default DIR/replays/NAME.gif)")
+    parser.add_number("--size", "pixels of each side of a scene (default 480, fewer in a grid; 256 in a .png)", least=0)
     parser.add_number("--fps", "frames a second (default 20, fewer for a short episode)", least=0)
     parser.add_number("--every", "steps from one picture to the next (default: a film of 5 to 8 s, or five moments)")
     parser.add_trust()

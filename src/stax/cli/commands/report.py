@@ -13,7 +13,6 @@ from stax.streams import print_message
 
 
 def add_parser(commands: Commands) -> CommandParser:
-    """Add the command and its arguments."""
     parser = commands.add_parser(
         "report",
         help="one HTML page about a run, complete in itself",
@@ -23,7 +22,7 @@ def add_parser(commands: Commands) -> CommandParser:
         epilog="Example: stax report runs/hard-maze-stax-0-1 --out maze.html",
     )
     parser.add_run_folder()
-    parser.add_out_file("the .html file to write (default DIR/report.html)")
+    parser.add_out("FILE", "the .html file to write (default DIR/report.html)")
     parser.add_trust()
     parser.add_quiet()
     return parser

@@ -26,7 +26,6 @@ _ONLY_FOR_RUNS = ("quick", "seeds", "processes", "workers", "keep", "dry_run")
 
 
 def add_parser(commands: Commands) -> CommandParser:
-    """Add the command and its arguments."""
     parser = commands.add_parser(
         "reproduce",
         help="make the paper's figures and test its claims",
@@ -43,14 +42,14 @@ def add_parser(commands: Commands) -> CommandParser:
         "--seeds", type=whole_number(1, 100), metavar="N", help="runs of each method and task (default 15, the paper's)"
     )
     parser.add_preset("default default")
-    parser.add_settings("a parameter of all runs, told in every caption")
-    parser.add_out_folder("the folder for runs, figures and tables (default reproduction[-quick])")
+    parser.add_settings("a parameter of all runs, named in every caption")
+    parser.add_out("DIR", "the folder for runs, figures and tables (default reproduction[-quick])")
     parser.add_processes("default as many as cores")
     parser.add_number("--workers", "cores of each run (default 1)")
     parser.add_argument(
         "--keep",
         choices=("all", "records"),
-        help="of every finished run, its folder and its record, or only the record (default all)",
+        help="keep the folder and the record of every finished run, or only the record (default all)",
     )
     parser.add_argument(
         "--records",
@@ -61,10 +60,10 @@ def add_parser(commands: Commands) -> CommandParser:
         "--verify",
         type=whole_number(1, MOST_RUNS),
         metavar="N",
-        help="do N recorded runs again and tell which agree with their records, of --records or else of DIR/records",
+        help="do N recorded runs again and report which agree with their records, those of --records or else of DIR/records",
     )
-    parser.add_seed("of the choice of --verify (default: drawn, and printed)")
-    parser.add_flag("--dry-run", "only tell what there is to do and how long it will take")
+    parser.add_seed("seed for choosing the runs of --verify (default: drawn, and printed)")
+    parser.add_flag("--dry-run", "only show what there is to do and how long it will take")
     parser.add_quiet()
     return parser
 

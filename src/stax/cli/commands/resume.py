@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 
 def add_parser(commands: Commands) -> CommandParser:
-    """Add the command and its arguments."""
     parser = commands.add_parser(
         "resume",
         help="go on with an interrupted run",
@@ -32,7 +31,7 @@ def add_parser(commands: Commands) -> CommandParser:
     parser.add_argument(
         "--numerics",
         choices=("portable", "native"),
-        help="go on with these numerics although the run had others before (default: refuse; see docs/runs.md)",
+        help="go on with these numerics even if the run had others before (default: refuse; see docs/runs.md)",
     )
     parser.add_trust()
     parser.add_quiet()

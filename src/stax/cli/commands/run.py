@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 
 def add_parser(commands: Commands) -> CommandParser:
-    """Add the command and its arguments."""
     parser = commands.add_parser(
         "run",
         help="search with one method on one task",
@@ -33,23 +32,23 @@ def add_parser(commands: Commands) -> CommandParser:
         "task",
         metavar="TASK",
         nargs="?",
-        help="a task's name (see 'stax tasks'), gym:ID, or module:Class or module:function for your own; or in --config",
+        help="a task's name (see 'stax tasks'), gym:ID, or module:Class or module:function for your own; optional if --config names one",
     )
     parser.add_argument(
-        "--config", metavar="FILE", help="a TOML file with what is not given here, a run's own config.toml for instance"
+        "--config", metavar="FILE", help="a TOML file with what the command line leaves open, such as the config.toml of a run"
     )
     parser.add_argument("--algo", metavar="NAME", help="the method (default stax; see 'stax algos')")
     # The default is that of stax.runs.config, which takes too long to import for a help text; a test compares them.
     parser.add_budget("evaluations to spend (default 20,000; the paper's runs spend 500,000)")
-    parser.add_seed("of all randomness (default 0)")
+    parser.add_seed("seed of all random numbers (default 0)")
     parser.add_preset("explained by 'stax algos'")
     parser.add_settings(
-        "a parameter of the search (see 'stax algos NAME') or of the run (see docs/runs.md), or task.OPTION=VALUE for one of the"
-        " task's",
+        "a parameter of the search (see 'stax algos NAME') or of the run (see docs/runs.md), or task.OPTION=VALUE for an"
+        " option of the task",
     )
-    parser.add_out_folder("a new or empty folder to write to (default runs/TASK-ALGO-SEED-n with the first free n)")
+    parser.add_out("DIR", "a new or empty folder to write to (default runs/TASK-ALGO-SEED-n with the first free n)")
     parser.add_resources()
-    parser.add_trust("import the task's code although only --config names it")
+    parser.add_trust("import the task's code even if only --config names it")
     parser.add_quiet()
     return parser
 

@@ -9,14 +9,13 @@ from stax.cli.outcome import DONE
 
 
 def add_parser(commands: Commands) -> CommandParser:
-    """Add the command and its arguments."""
     parser = commands.add_parser(
         "show",
         help="sum up a run folder",
-        description="Tells what a run is, how far it has come and what it has found, with a small plot. It runs nothing.",
+        description="Shows what a run is, how far it has come and what it has found, with a small plot. It runs nothing.",
     )
     parser.add_run_folder()
-    parser.add_json("the summary as JSON")
+    parser.add_json("print the summary as JSON")
     return parser
 
 

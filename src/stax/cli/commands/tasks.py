@@ -12,7 +12,6 @@ from stax.cli.outcome import DONE
 
 
 def add_parser(commands: Commands) -> CommandParser:
-    """Add the command and its arguments."""
     parser = commands.add_parser("tasks", help="list the tasks", description="Lists the built-in tasks and their options.")
     parser.add_json()
     return parser
