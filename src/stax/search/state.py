@@ -148,6 +148,8 @@ def _restore(search: Search, arrays: Mapping[str, NDArray[Any]], numbers: Mappin
     search.novelty_archive.append(sets["novelty_archive"])
     search.reward_archive.append(sets["reward_archive"])
     search.emitters = _restored_emitters(search, arrays, [str(kind) for kind in numbers["emitter_kinds"]], evaluations)
+    if not search.method.emitters and (search.emitters or len(sets["candidates"])):
+        raise InvalidInputError(f"The state has emitters or their candidates, but {search.method.name} has no emitters.")
     _restore_memories(search, arrays, numbers["emitter_memories"])
     search.space.restore(_within(arrays, "space"), numbers["space"])
     search.ledger.restore(_within(arrays, "ledger"), evaluations)
