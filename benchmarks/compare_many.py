@@ -28,7 +28,8 @@ from stax.runs.folder import RunFolder
 from stax.runs.ledger_file import write_ledger
 from stax.runs.tables import save_archive, save_emitters, save_metrics
 from stax.search.making import fit
-from stax.search.policy_set import EXPLORATION, PolicySet
+from stax.search.policy_set import PolicySet
+from stax.search.vocabulary import Origin, Phase
 from stax.tasks.task import area_rewards
 
 TASKS = ("curling", "hard-maze", "redundant-arm")
@@ -54,7 +55,11 @@ def made_up_run(path: Path, task: Task, name: str, algo: str, seed: int, evaluat
     save_metrics(
         folder,
         [
-            {"evaluations": int(end), "phase": "exploration", **{what: values[row] for what, values in courses.items()}}
+            {
+                "evaluations": int(end),
+                "phase": Phase.EXPLORATION.value,
+                **{what: values[row] for what, values in courses.items()},
+            }
             for row, end in enumerate(ends)
         ],
     )
@@ -106,7 +111,7 @@ def made_up_archive(task: Task, ledger: dict[str, NDArray[Any]]) -> PolicySet:
     genome = np.zeros((len(rows), task.genome_size))
     parent = np.full(len(rows), -1)
     return PolicySet.newborn(
-        rollouts, first_id=0, genome=genome, parent=parent, born=0, origin=EXPLORATION, emitter=-1, descriptor_size=2
+        rollouts, first_id=0, genome=genome, parent=parent, born=0, origin=Origin.EXPLORATION, emitter=-1, descriptor_size=2
     )
 
 

@@ -6,10 +6,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from stax.cli.algos import word
 from stax.runs.config import RunSettings, settings_allowed
 from stax.search.methods import METHODS
 from stax.search.parameters import PRESETS, Parameters, allowed, make_parameters
+from stax.wording import setting_text
 
 INDEX = Path(__file__).parent / "algorithms" / "README.md"
 RUNS = Path(__file__).parent / "runs.md"
@@ -35,13 +35,15 @@ def _own_values() -> list[str]:
         for preset, values in {"": method.parameters, **of_presets}.items():
             for name, value in values.items():
                 owners.setdefault((name, value, preset), []).append(f"`{method.name}`")
-    return [f"- `{name}={word(value)}` in {', '.join(methods)}{preset}" for (name, value, preset), methods in owners.items()]
+    return [
+        f"- `{name}={setting_text(value)}` in {', '.join(methods)}{preset}" for (name, value, preset), methods in owners.items()
+    ]
 
 
 def _shown(name: str, values: Parameters) -> str:
     """A value, in bold where the preset changes that of the paper."""
     value = getattr(values, name)
-    return word(value) if value == getattr(Parameters(), name) else f"**{word(value)}**"
+    return setting_text(value) if value == getattr(Parameters(), name) else f"**{setting_text(value)}**"
 
 
 def _row(cells: list[str]) -> str:
@@ -52,7 +54,7 @@ def settings_table() -> str:
     """Every setting of a run: its default, what it is, what is allowed."""
     lines = [_row(["parameter", "default", "what it is", "allowed"]), "|---" * 4 + "|"]
     for name, what in settings_allowed().items():
-        lines.append(_row([f"`{name}`", word(getattr(RunSettings(), name)), what.about, what.words()]))
+        lines.append(_row([f"`{name}`", setting_text(getattr(RunSettings(), name)), what.about, what.words()]))
     return "\n".join(lines)
 
 

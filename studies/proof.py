@@ -20,7 +20,7 @@ import stax_command
 if __name__ == "__main__":
     stax_command.prepare_process()
 
-from stax.cli.campaign import do_watched
+from stax.cli.watched_campaign import do_watched
 from stax.reproduction.keeping import KeptRecords
 from stax.reproduction.plan import TASKS, VARIANTS
 from stax.runs.campaign import Campaign, CampaignRun, fitted_runs

@@ -84,7 +84,7 @@ def main() -> None:
     import stax.benchmarks.autoencoder
     import stax.benchmarks.search
     import stax.benchmarks.tasks
-    import stax.cli.reproduce
+    import stax.cli.commands.reproduce
     import stax.reproduction.make
     import stax.reproduction.results  # noqa: F401
 

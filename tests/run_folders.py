@@ -34,7 +34,7 @@ QUICK: dict[str, Any] = {
 """Parameters that make a run short, and give it a checkpoint at every rest."""
 _MODULES = (
     *("pandas", "pyarrow.parquet", "safetensors.numpy", "torch._dynamo"),
-    *("stax.analysis.picture", "stax.cli.run", "stax.cli.summary", "stax.representation.learned"),
+    *("stax.analysis.picture", "stax.cli.watched_run", "stax.cli.summary", "stax.representation.learned"),
 )
 """What most runs need in the end."""
 EXACT = ("archives/novelty.npz", "archives/reward.npz", "ledger.parquet", "emitters.csv", "autoencoder.safetensors")

@@ -22,8 +22,8 @@ import numpy as np
 import pytest
 
 import stax
-from stax.cli.campaign_display import Course, PlainDisplay
-from stax.cli.campaign_live import LiveDisplay
+from stax.cli.campaign_display import Course, PlainCampaign
+from stax.cli.campaign_live import LiveCampaign
 from stax.cli.main import main
 from stax.errors import InvalidInputError
 from stax.runs.campaign import COLUMNS, read_campaign
@@ -88,7 +88,7 @@ def assert_same(folder: Path, **run) -> None:
 def here(tmp_path, monkeypatch) -> Path:
     """An empty folder to be in, where everything can import the tasks."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("PYTHONPATH", str(TESTS))
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, [str(TESTS), os.environ.get("PYTHONPATH")])))
     monkeypatch.syspath_prepend(str(TESTS))
     monkeypatch.setenv("HOLD", str(tmp_path / "hold"))
     monkeypatch.setenv("BROKEN_WHILE", str(tmp_path / "broken"))
@@ -532,7 +532,7 @@ def test_live_table_of_many_runs(here, monkeypatch):
         run.status, run.coverage, run.evaluations = "finished", 0.25, 100
     campaign.runs[6].status = campaign.runs[7].status = "running"
     campaign.runs[8].status, campaign.runs[8].error = "failed", "The arm has come off, " * 10
-    display = LiveDisplay(Course(campaign, 2, {campaign.runs[8]}))
+    display = LiveCampaign(Course(campaign, 2, {campaign.runs[8]}))
     display._console.file = io.StringIO()
     display._console.print(display._picture())
     lines = CONTROL.sub("", display._console.file.getvalue()).splitlines()
@@ -579,7 +579,7 @@ def test_how_far_it_has_come_and_the_time_left(here, monkeypatch, capsys):
     assert course.all_seconds_left() == pytest.approx(30.0), "half of one, then one after another beside it"
     assert course.in_words() == "1 of 4 done, 1 running, 2 waiting"
     assert course.share == pytest.approx(0.375)
-    display = PlainDisplay(course)
+    display = PlainCampaign(course)
     course.begin(running)
     display("turn", None)
     assert capsys.readouterr().err == "stax: campaign in runs/c: 4 runs, 1 of them done before, 2 at a time\n"

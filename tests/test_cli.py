@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import stax
+from stax.cli import commands
 from stax.cli.main import main
 
 TESTS = Path(__file__).parent
@@ -36,6 +37,12 @@ def test_version_and_help():
         done = run(*arguments)
         assert done.returncode == 0
         assert "usage: stax" in done.stdout
+
+
+def test_every_module_of_a_command_is_listed():
+    modules = {path.stem for path in Path(commands.__file__).parent.glob("*.py")} - {"__init__"}
+    assert modules == set(commands.COMMANDS)
+    assert {name.replace("-", "_") for name in COMMANDS} <= modules
 
 
 def test_help_imports_nothing_heavy():

@@ -183,3 +183,17 @@ def test_a_checkpoint_whose_metrics_lack_a_key_is_refused_in_one_sentence(key, t
     said = capsys.readouterr().err
     assert f"has no {key}" in said
     assert len(said.splitlines()) == 1
+
+
+def test_emitters_in_the_state_of_a_method_without_are_refused():
+    """A state of serene, whose space is that of ns, has candidates or emitters that ns has no use for."""
+    kept = []
+
+    def keep(search, event):
+        if event == "rest" and not kept and (len(search.candidates) or search.emitters):
+            kept.append(copy.deepcopy(search.state()))
+
+    finish(search_like("serene", keep))
+    (state,) = kept
+    with pytest.raises(stax.InvalidInputError, match="ns has no emitters"):
+        search_like("ns").restore(state)

@@ -15,7 +15,8 @@ from stax.analysis.report import write_report
 from stax.cli.main import main
 from stax.runs.config import read_config
 from stax.runs.folder import RunFolder
-from stax.search.parts import EMITTER_KINDS, SCHEDULERS
+from stax.search.emitters import EMITTER_KINDS
+from stax.search.schedulers import SCHEDULERS
 
 TASK = "redundant-arm"
 SMALL = {**QUICK, "emitter_population": 4, "chunk_size": 48, "checkpoint_seconds": 60}

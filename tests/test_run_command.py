@@ -20,13 +20,15 @@ import numpy as np
 import pytest
 
 from stax.cli.main import build_parser, main
-from stax.cli.progress import Pace, PlainProgress, duration
+from stax.cli.progress import Pace, PlainProgress
 from stax.cli.settings import parse_settings
 from stax.runs.config import DEFAULT_BUDGET
+from stax.wording import clock_time
 
 TESTS = Path(__file__).parent
 STAX = Path(sys.executable).parent / "stax"
-ENVIRONMENT = {**os.environ, "PYTHONPATH": str(TESTS), "TERM": "xterm-256color"}
+PYTHON_PATH = os.pathsep.join(filter(None, [str(TESTS), os.environ.get("PYTHONPATH")]))
+ENVIRONMENT = {**os.environ, "PYTHONPATH": PYTHON_PATH, "TERM": "xterm-256color"}
 SUMMARY = {
     "task", "algo", "seed", "budget", "evaluations", "coverage", "max_reward", "novelty_archive_size", "reward_archive_size",
     "training_episodes", "status", "seconds",
@@ -334,4 +336,4 @@ def test_plain_lines_are_ten_seconds_and_a_tenth_apart(clock, tasks, capsys):
 
 
 def test_durations():
-    assert [duration(seconds) for seconds in (0, 59.6, 125, 7384, None)] == ["0:00", "1:00", "2:05", "2:03:04", "?"]
+    assert [clock_time(seconds) for seconds in (0, 59.6, 125, 7384, None)] == ["0:00", "1:00", "2:05", "2:03:04", "?"]

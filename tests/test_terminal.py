@@ -360,7 +360,7 @@ def test_messages_are_printable_and_of_bounded_length(monkeypatch, capsys):
     def show(*_, **__):
         raise stax.InvalidInputError("The name \x1b[31mred\x07 is " + "very " * 20_000 + "long.")
 
-    monkeypatch.setattr("stax.cli.show.show_command", show)
+    monkeypatch.setattr("stax.cli.commands.show.run", show)
     assert main(["show", "folder"]) == 2
     said = capsys.readouterr().err
     assert said.startswith("stax: The name ?[31mred? is very very")

@@ -13,7 +13,9 @@ if sys.argv[:1] == ["-m"] and sys.orig_argv[-len(sys.argv)] == "stax":
 
     stax_command.prepare_process()
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from stax.lazy_attributes import lazy_attributes
 
 # OpenMP's idle threads, torch's among them, otherwise keep their cores busy waiting, which starves everybody else there; it must
 # be said before OpenMP is loaded.
@@ -71,32 +73,25 @@ __all__ = [
 ]
 
 _LATER = {
-    "Autoencoder": "stax.representation.autoencoder",
-    "Callback": "stax.runs.callbacks",
-    "Result": "stax.runs",
-    "RunInterrupted": "stax.runs",
-    "UndescribedError": "stax.representation.space",
-    "check_task": "stax.tasks.contract",
-    "load": "stax.runs",
-    "restore_search": "stax.runs.kept_search",
-    "resume": "stax.runs",
-    "run": "stax.runs",
-    "save_search": "stax.runs.kept_search",
-    "EmitterKind": "stax.search",
-    "PolicySet": "stax.search",
-    "Scheduler": "stax.search",
-    "Search": "stax.search",
-    "make_search": "stax.search",
+    "Autoencoder": "representation.autoencoder",
+    "Callback": "runs.callbacks",
+    "Result": "runs",
+    "RunInterrupted": "runs",
+    "UndescribedError": "representation.space",
+    "check_task": "tasks.contract",
+    "load": "runs",
+    "restore_search": "runs.kept_search",
+    "resume": "runs",
+    "run": "runs",
+    "save_search": "runs.kept_search",
+    "EmitterKind": "search",
+    "PolicySet": "search",
+    "Scheduler": "search",
+    "Search": "search",
+    "make_search": "search",
 }
-
-
-def __getattr__(name: str) -> Any:
-    # The search takes a while to import, and `stax --help` and the environments do without.
-    if name not in _LATER:
-        raise AttributeError(f"module 'stax' has no attribute {name!r}")
-    import importlib
-
-    return getattr(importlib.import_module(_LATER[name]), name)
+# The search takes a while to import, and `stax --help` and the environments do without it.
+__getattr__ = lazy_attributes(__name__, _LATER)
 
 
 def __dir__() -> list[str]:

@@ -88,6 +88,11 @@ def silence_output() -> None:
     os.close(null)
 
 
+def print_message(text: object) -> None:
+    """Print a message for people in a line of its own on standard error."""
+    print(f"stax: {text}", file=sys.stderr, flush=True)
+
+
 def print_path(path: object) -> None:
     """Print the path of what a command has written; the work is done, so a lost standard output is only reported."""
     try:
@@ -95,7 +100,7 @@ def print_path(path: object) -> None:
     except OutputError as error:
         silence_output()
         if not error.reader_has_gone:
-            print(f"stax: all is written to {path}, but {error}", file=sys.stderr)
+            print_message(f"all is written to {path}, but {error}")
 
 
 def _encode_path_bytes(error: UnicodeError) -> tuple[str | bytes, int]:

@@ -35,7 +35,7 @@ from stax.analysis.measures import (
 )
 from stax.analysis.recorded import RecordedRun
 from stax.runs.config import make_config
-from stax.search.emitter import EmitterRecord
+from stax.search.emitters.emitter import EmitterRecord
 from stax.search.grid import Coverage, Grid
 from stax.search.policy_set import PolicySet
 

@@ -23,10 +23,11 @@ import stax
 from stax.analysis.measures import descriptor_similarity, final_policies, random_similarity
 from stax.analysis.replay import best_policy
 from stax.analysis.report import archives, check_page, course, emitters, readable_run, write_report
-from stax.analysis.report.wording import duration, numbers, plot_words, value_words
+from stax.analysis.report.wording import numbers, plot_words, value_words
 from stax.cli.main import main
 from stax.runs.run import RunInterrupted
 from stax.search.policy_set import PolicySet
+from stax.wording import duration
 
 SMALL = {"population_size": 40, "chunk_size": 80}
 TINY = {"population_size": 12, "chunk_size": 40, "code_size": 3, "max_epochs": 2, "isolation": "none"}

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from stax.search.policy_set import ORIGINS, PolicySet
+from stax.search.policy_set import PolicySet
+from stax.search.vocabulary import ORIGINS
 from troubled_tasks import SquareTask
 
 

@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import stax
-from stax.search.policy_set import ORIGINS, PolicySet
+from stax.search.policy_set import PolicySet
+from stax.search.vocabulary import ORIGINS
 from troubled_tasks import NoTruthTask, SquareTask
 
 ALL = list(PolicySet.__dataclass_fields__)

@@ -18,8 +18,8 @@ import stax
 from stax.representation.autoencoder import ConvolutionalAutoencoder
 from stax.representation.learned import LearnedSpace
 from stax.representation.space import GroundTruthSpace, StatesSpace, UndescribedError
-from stax.search.exploitation import MOST_UNSTORED
-from stax.search.policy_set import BOOTSTRAP, EMITTER
+from stax.search.emitters.turn import MOST_UNSTORED
+from stax.search.vocabulary import Origin
 from stax.tasks.redundant_arm import RedundantArm
 
 SMALL = {"population_size": 12, "max_epochs": 1, "max_images_per_episode": 100, "batch_size": 16, "archive_additions": 3}
@@ -120,7 +120,7 @@ def test_a_kind_of_the_users_own_defers_too():
 
 
 def test_not_more_than_a_bound_wait(monkeypatch):
-    monkeypatch.setattr("stax.search.exploitation.MOST_UNSTORED", 20)
+    monkeypatch.setattr("stax.search.emitters.turn.MOST_UNSTORED", 20)
     _, deferred, at_once = both_ways(chunk_size=200)
     # Without the sets that are described anew after training, which both searches have.
     assert 20 <= max(set(deferred) - set(at_once)) < 20 + 8
@@ -134,7 +134,7 @@ def test_failed_evaluations_are_left_out():
 
     search, _, _ = both_ways(fail_some, emitter_kinds=KINDS["all"])
     failed, origin = search.ledger.columns()["failed"], search.ledger.columns()["origin"]
-    assert failed[origin == BOOTSTRAP].any()
+    assert failed[origin == Origin.BOOTSTRAP].any()
     assert not np.isin(np.flatnonzero(failed), search.reward_archive.policies.id).any()
 
 
@@ -158,7 +158,7 @@ def origins() -> np.ndarray:
     return search.ledger.columns()["origin"]
 
 
-@pytest.mark.parametrize("origin", [BOOTSTRAP, EMITTER], ids=["bootstrap", "emitter step"])
+@pytest.mark.parametrize("origin", [Origin.BOOTSTRAP, Origin.EMITTER], ids=["bootstrap", "emitter step"])
 @pytest.mark.parametrize("after", [1, 9, 14])
 def test_the_budget_may_end_within_a_turn(origin, after):
     budget = int(np.flatnonzero(origins() == origin)[0]) + after

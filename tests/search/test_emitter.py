@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tiny_task import policies
 
-from stax.search.emitter import emitter_improvement, emitter_sigma, history_window, stagnates
+from stax.search.emitters.emitter import emitter_improvement, emitter_sigma, history_window, stagnates
 from stax.search.variation import mutate, random_genomes, sample
 
 

@@ -22,11 +22,13 @@ from tiny_task import TinyTask, finish, one_torch_thread, policies, quick_search
 import own_parts
 import stax
 from stax.errors import InvalidInputError
-from stax.search.emitter import Emitter, Memory
-from stax.search.emitter_cma import STATE, CmaEmitter, SeparableCmaEmitter, population_size
-from stax.search.emitter_kind import ElitistEmitter, NoveltyEmitter
+from stax.search.emitters import EMITTER_KINDS
+from stax.search.emitters.cma_es import CmaEmitter
+from stax.search.emitters.elitist import ElitistEmitter
+from stax.search.emitters.emitter import Emitter, Memory
+from stax.search.emitters.novelty import NoveltyEmitter
+from stax.search.emitters.sep_cma_es import STATE, SeparableCmaEmitter, population_size
 from stax.search.parameters import Parameters
-from stax.search.parts import EMITTER_KINDS
 from stax.search.policy_set import GrowingSet, PolicySet
 
 BUILT_IN = tuple(EMITTER_KINDS)

@@ -20,9 +20,11 @@ from tiny_task import (
     watch,
 )
 
-from stax.search.emitter import emitter_improvement, history_window, stagnates
-from stax.search.policy_set import BOOTSTRAP, EMITTER, EXPLORATION, INITIAL, PolicySet
+from stax.search.emitters.emitter import emitter_improvement, history_window, stagnates
+from stax.search.explorers.population import PopulationExplorer
+from stax.search.policy_set import PolicySet
 from stax.search.selection import select
+from stax.search.vocabulary import Origin
 
 WITHOUT_SELECTION = ("map-elites", "random")
 SETTINGS = {
@@ -62,7 +64,7 @@ def stale(search) -> list[str]:
         for name in ("population", "offspring"):
             surprise = search.space.describe_with_surprise(held[name].rollouts())[1]
             old += [] if np.array_equal(held[name].surprise, surprise) else [f"surprise of the {name}"]
-    if search.method.elites or search.method.random or not len(search.offspring):
+    if not isinstance(search.method.explorer, PopulationExplorer) or not len(search.offspring):
         return old
     references = [held[name] for name in ("population", "offspring", "novelty archive", "reward archive")]
     everyone = PolicySet.union(list(held.values()))
@@ -167,7 +169,12 @@ def test_the_ledger_says_what_the_task_said(run):
 
 def test_origin_emitter_and_parent_agree(run):
     ledger, records = run.ledger, {record.id: record for record in run.search.emitter_records()}
-    phases = {"initial population": INITIAL, "exploration": EXPLORATION, "bootstrap": BOOTSTRAP, "emitters": EMITTER}
+    phases = {
+        "initial population": Origin.INITIAL,
+        "exploration": Origin.EXPLORATION,
+        "bootstrap": Origin.BOOTSTRAP,
+        "emitters": Origin.EMITTER,
+    }
     for step in run.steps:
         assert (ledger["origin"][step.ids] == phases[step.phase]).all()
         assert len(set(ledger["emitter"][step.ids])) == 1
@@ -185,7 +192,7 @@ def test_origin_emitter_and_parent_agree(run):
             own = (parents == records[emitter].ancestor) | (ledger["emitter"][parents] == emitter)
             assert own.all()
         if step.phase == "exploration" and run.algo != "random":
-            assert np.isin(ledger["origin"][parents], (INITIAL, EXPLORATION)).all()
+            assert np.isin(ledger["origin"][parents], (Origin.INITIAL, Origin.EXPLORATION)).all()
 
 
 def test_parents_of_exploration_are_the_population_each_with_its_offspring(run):
@@ -281,7 +288,7 @@ def test_survivors_are_chosen_by_the_objectives_of_the_method(run):
 
 def test_rewarding_policies_of_exploration_become_candidates_once(run):
     ledger = run.ledger
-    found = np.flatnonzero((ledger["reward"] > 0) & np.isin(ledger["origin"], (INITIAL, EXPLORATION))).tolist()
+    found = np.flatnonzero((ledger["reward"] > 0) & np.isin(ledger["origin"], (Origin.INITIAL, Origin.EXPLORATION))).tolist()
     taken = [record.ancestor for record in run.search.emitter_records()]
     waiting = run.search.candidates.policies.id.tolist()
     assert len(found) > 0
@@ -290,7 +297,7 @@ def test_rewarding_policies_of_exploration_become_candidates_once(run):
         assert len(taken) >= 2
     else:
         assert taken == waiting == []
-        assert set(ledger["origin"]) == {INITIAL, EXPLORATION}
+        assert set(ledger["origin"]) == {Origin.INITIAL, Origin.EXPLORATION}
 
 
 def test_candidates_are_taken_most_novel_first(run):
@@ -406,7 +413,7 @@ def bootstraps_decide(run) -> None:
     alive = {emitter.id for emitter in run.search.emitters}
     for record in run.search.emitter_records():
         own = run.ledger["emitter"] == record.id
-        bootstrap = (own & (origins == BOOTSTRAP)).sum()
+        bootstrap = (own & (origins == Origin.BOOTSTRAP)).sum()
         size, offspring = parameters.emitter_population, parameters.emitter_population * parameters.offspring_per_parent
         if record.generations < parameters.bootstrap_generations or run.steps[-1].ids[-1] in np.flatnonzero(own):
             continue  # the end of the budget cut it short

@@ -11,6 +11,9 @@ from tiny_task import NoTruthTask, finish, quick_search
 import stax
 from stax import InvalidInputError
 from stax.search import METHODS
+from stax.search.explorers.alternating import AlternatingExplorer
+from stax.search.explorers.grid import GridExplorer
+from stax.search.explorers.random import RandomExplorer
 from stax.search.parameters import PRESETS, Parameters, allowed, make_parameters
 
 WHOLE_FROM_ONE = (
@@ -222,7 +225,8 @@ def test_refusals_name_the_thing(make, sentence):
 def test_methods_are_those_of_the_paper():
     def choices(name):
         method = METHODS[name]
-        return method.objectives, method.alternates, method.emitters, method.training, method.parameters
+        alternates = isinstance(method.explorer, AlternatingExplorer)
+        return method.explorer.objectives, alternates, method.emitters, method.training, method.parameters
 
     both, last, truth = ("novelty", "surprise"), {"descriptor_samples": 1}, {"descriptor": "ground-truth"}
     assert choices("stax") == (both, False, True, "continued", {})
@@ -236,10 +240,10 @@ def test_methods_are_those_of_the_paper():
     assert choices("ns")[:3] == (("novelty",), False, False)
     assert choices("moo-nr")[:3] == (("novelty", "reward"), False, False)
     assert all(METHODS[name].parameters == truth for name in ("serene", "ns", "moo-nr"))
-    assert METHODS["map-elites"].elites
+    assert isinstance(METHODS["map-elites"].explorer, GridExplorer)
     assert METHODS["map-elites"].parameters == {**truth, "offspring_per_parent": 1}
     assert choices("random") == ((), False, False, "continued", {"descriptor": "none"})
-    assert METHODS["random"].random
+    assert isinstance(METHODS["random"].explorer, RandomExplorer)
     assert len(METHODS) == 12
 
 

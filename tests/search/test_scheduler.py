@@ -14,8 +14,12 @@ from tiny_task import finish, quick_search
 
 import own_parts
 from stax.errors import InvalidInputError
-from stax.search.bandit import KindChoice, most_promising
-from stax.search.scheduler import AdaptiveScheduler, AlternatingScheduler, Chunk, FixedRatioScheduler
+from stax.search.bandit import most_promising
+from stax.search.emitters.choice import KindChoice
+from stax.search.schedulers.adaptive import AdaptiveScheduler
+from stax.search.schedulers.alternating import AlternatingScheduler
+from stax.search.schedulers.fixed_ratio import FixedRatioScheduler
+from stax.search.schedulers.scheduler import Chunk
 
 RNG = np.random.default_rng(0)
 START = Chunk("initial population", 100)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from stax.lazy_attributes import lazy_attributes
 
 if TYPE_CHECKING:
     from stax.analysis.comparison import compare_runs
@@ -35,12 +37,5 @@ _LATER = {
     "read_record": "records.record",
     "write_record": "records.making",
 }
-
-
-def __getattr__(name: str) -> Any:
-    # Matplotlib and SciPy take a while to import, and whoever only reads or only draws does without the other.
-    if name not in _LATER:
-        raise AttributeError(f"module 'stax.analysis' has no attribute {name!r}")
-    import importlib
-
-    return getattr(importlib.import_module(f"stax.analysis.{_LATER[name]}"), name)
+# Matplotlib and SciPy take a while to import, and code that only reads or only draws does without one of them.
+__getattr__ = lazy_attributes(__name__, _LATER)

@@ -16,6 +16,7 @@ from stax.runs.config import RunConfig
 from stax.search.methods import METHODS, find_method
 from stax.search.parameters import make_parameters, no_such
 from stax.tasks import BUILT_IN, GYMNASIUM, task_maker, task_options
+from stax.wording import setting_text
 
 Values = dict[str, Any]
 """Parameters, and options of the task, by name."""
@@ -296,7 +297,7 @@ def _label(algo: str, words: str) -> str:
 
 def in_words(values: Values) -> str:
     """name=value, as `--set` takes them."""
-    return ", ".join(f"{name}={word(value)}" for name, value in sorted(entries(values)))
+    return ", ".join(f"{name}={setting_text(value)}" for name, value in sorted(entries(values)))
 
 
 def entries(values: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
@@ -306,22 +307,3 @@ def entries(values: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
             yield from ((f"{name}.{inner}", entry) for inner, entry in entries(value))
         else:
             yield name, value
-
-
-def word(value: Any) -> str:
-    """One value, as `--set` takes it."""
-    if value is None or isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, tuple):
-        nested = any(isinstance(item, (tuple, dict)) for item in value)
-        return f"[{', '.join(_listed(item) for item in value)}]" if nested else ",".join(word(item) for item in value)
-    return f"{value:g}" if isinstance(value, float) else str(value)
-
-
-def _listed(value: Any) -> str:
-    """In a list that has lists or tables in it."""
-    if isinstance(value, dict):
-        return f"{{{', '.join(f'{name} = {_listed(inner)}' for name, inner in value.items())}}}"
-    if isinstance(value, tuple):
-        return f"[{', '.join(_listed(item) for item in value)}]"
-    return f'"{value}"' if isinstance(value, str) else word(value)

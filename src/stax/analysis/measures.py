@@ -17,11 +17,12 @@ from numpy.typing import ArrayLike, NDArray
 from stax.errors import InvalidInputError, printable
 from stax.representation.space import DescriptorSpace, used_samples
 from stax.runs.config import RunConfig
-from stax.search.emitter import EmitterRecord
+from stax.search.emitters.emitter import EmitterRecord
 from stax.search.grid import MOST_DIMENSIONS, Grid
 from stax.search.making import make_space
 from stax.search.methods import find_method
-from stax.search.policy_set import EXPLORATION, INITIAL, ORIGINS, PolicySet
+from stax.search.policy_set import PolicySet
+from stax.search.vocabulary import ORIGINS, Origin
 from stax.tasks.task import RewardArea, Task
 
 if TYPE_CHECKING:
@@ -147,7 +148,7 @@ def measure(task: Task, ledger: Mapping[str, NDArray[Any]], *, grid_cells: int, 
     """
     grid = coverage_grid(task, grid_cells)
     failed, areas = ledger["failed"], len(task.reward_areas)
-    exploiting = ~np.isin(ledger["origin"], (INITIAL, EXPLORATION))
+    exploiting = ~np.isin(ledger["origin"], (Origin.INITIAL, Origin.EXPLORATION))
     forgotten = ~np.isin(ledger["id"], archived_ids)
     return Measured(
         evaluations=len(failed),

@@ -22,7 +22,7 @@ from stax.runs.folder import RunFolder, is_leftover
 from stax.runs.ledger_file import LEDGER, read_ledger
 from stax.runs.options import as_text
 from stax.runs.tables import load_metrics, read_emitters
-from stax.search.emitter import EmitterRecord
+from stax.search.emitters.emitter import EmitterRecord
 from stax.search.parameters import no_such
 from stax.search.policy_set import PolicySet
 

@@ -17,22 +17,9 @@ from matplotlib.text import Text
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from stax.runs.files import atomic_write
+from stax.search.methods import METHODS
 
-METHOD_COLORS = {
-    "stax": "#CC79A7",
-    "stax-single": "#332288",
-    "stax-alt-multi": "#DDCC77",
-    "stax-alt-single": "#661100",
-    "stax-nt": "#56B4E9",
-    "stax-reset": "#000000",
-    "taxons": "#E69F00",
-    "serene": "#D55E00",
-    "ns": "#0072B2",
-    "map-elites": "#009E73",
-    "moo-nr": "#555555",
-    "random": "#BBBBBB",
-}
-"""After Okabe and Ito, and Tol: people who see red and green alike can tell all lines of one kind (solid, dashed) apart."""
+METHOD_COLORS = {method.name: method.color for method in METHODS.values()}
 INK, PALE = "#33363d", "#e4e6ea"
 MARKERS = ("", "o", "s", "^", "D", "v", "P", "X")
 """Of the lines of one method that differ in their parameters."""

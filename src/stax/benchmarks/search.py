@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from stax.search import make_search
-from stax.search.policy_set import INITIAL, PolicySet
+from stax.search.policy_set import PolicySet
+from stax.search.vocabulary import Origin
 from stax.tasks.task import RewardArea, Rollouts, Task, check_genomes
 
 ARCHIVE_SIZES = (1_000, 10_000, 50_000)
@@ -70,7 +71,7 @@ def _strangers(task: Task, count: int, descriptor_size: int) -> PolicySet:
         genome=genomes,
         parent=np.full(count, -1),
         born=0,
-        origin=INITIAL,
+        origin=Origin.INITIAL,
         emitter=-1,
         descriptor_size=descriptor_size,
     )

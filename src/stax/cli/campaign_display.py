@@ -1,47 +1,45 @@
-"""What a person sees of a campaign: one live table on a terminal, lines elsewhere, or nothing but what goes wrong."""
+"""What a person sees of a campaign: a live table on a terminal, lines elsewhere, or only failures."""
 
 from __future__ import annotations
 
-import os
-import sys
 import time
 from collections import Counter
-from types import TracebackType
-from typing import TYPE_CHECKING
 
-from stax.cli.progress import Pace, duration
+from stax.cli.display import Display, can_redraw
+from stax.cli.progress import Pace
 from stax.runs.campaign import Campaign, CampaignRun
 from stax.runs.campaign_estimate import Kind, seconds_by_kind, seconds_together
-
-if TYPE_CHECKING:
-    from typing import Self
+from stax.streams import print_message
+from stax.wording import clock_time, percent
 
 _BETWEEN_LINES = 30.0
-"""Seconds between two lines on the whole campaign at least."""
+"""Seconds between two lines about the whole campaign at least."""
 
 
 class Course:
-    """How a campaign is coming along: what the displays show is computed here."""
+    """The course of a campaign, from which the displays take what they show."""
 
     def __init__(self, campaign: Campaign, room: int, ended: set[CampaignRun]) -> None:
         self.campaign, self.room = campaign, room
         self.ended = ended
-        """Runs that are not done, or not again: those that were done or left alone at the start too."""
+        """Runs that will not be started again, those that were done or left out at the start included."""
         self._began = time.monotonic()
         self._paces: dict[CampaignRun, tuple[Pace, int]] = {}
         self._evaluations_before: dict[CampaignRun, int] = {}
 
     def begin(self, run: CampaignRun) -> None:
+        """Note that a run has been started."""
         self._paces.pop(run, None)
         self._evaluations_before[run] = run.evaluations
 
     def turn(self) -> None:
+        """Note how far the running runs have come."""
         for run in self.running:
             if run in self._paces:
                 pace, first = self._paces[run]
                 pace.note(run.evaluations - first)
             elif run.evaluations != self._evaluations_before[run]:
-                # From the first sign of life on: until then it was being started.
+                # The rate is taken from the first report on: until then the run was being started.
                 self._paces[run] = Pace(), run.evaluations
 
     @property
@@ -53,15 +51,15 @@ class Course:
         return [run for run in self.campaign.runs if run.status == "running"]
 
     def started(self, run: CampaignRun) -> bool:
-        """Whether a run has given a sign of life."""
+        """Return whether a run has reported any evaluations."""
         return run in self._paces
 
     def rate(self, run: CampaignRun) -> float:
-        """Evaluations a second, lately."""
+        """Return the recent evaluations a second of a run."""
         return self._paces[run][0].rate() if run in self._paces else 0.0
 
     def state(self, run: CampaignRun) -> str:
-        """In a word for people."""
+        """Return the state of a run in a word."""
         if run.status in ("running", "elsewhere"):
             return run.status
         if run.status == "finished":
@@ -69,10 +67,11 @@ class Course:
         return "failed" if run.status == "failed" and run in self.ended else "waiting"
 
     def counts(self, runs: list[CampaignRun] | None = None) -> Counter[str]:
+        """Return the number of runs in each state."""
         return Counter(self.state(run) for run in (self.campaign.runs if runs is None else runs))
 
     def in_words(self) -> str:
-        """How many are done, and what is with the others."""
+        """Return how many runs are done, and the states of the others."""
         counts = self.counts()
         words = [f"{counts['done']} of {len(self.campaign.runs)} done"]
         words += [f"{counts[state]} {state}" for state in ("running", "waiting", "failed", "elsewhere") if counts[state]]
@@ -80,24 +79,24 @@ class Course:
 
     @property
     def share(self) -> float:
-        """Of all evaluations that there are to do."""
+        """Share of all evaluations that is done."""
         done = sum(run.config.budget if run.status == "finished" else run.evaluations for run in self.campaign.runs)
         return done / sum(run.config.budget for run in self.campaign.runs)
 
     def seconds_left(self, run: CampaignRun) -> float | None:
-        """Of one that is running; None while nothing is known."""
-        # By all it has done so far: training comes in episodes, and a run tells of itself only now and then.
+        """Return the seconds left for a run that is running; None while nothing is known."""
+        # From all that it has done so far: training comes in episodes, and a run reports only now and then.
         whole = self._seconds_by_kind().get(run.kind)
         own = seconds_by_kind([run], ("running",)).get(run.kind, whole)
         return None if own is None else own * (1 - run.evaluations / run.config.budget)
 
     def all_seconds_left(self) -> float | None:
-        """Of the whole campaign; None while nothing is known."""
+        """Return the seconds left for the whole campaign; None while nothing is known."""
         known = self._seconds_by_kind()
         budgets = {run.kind: run.config.budget for run in self.campaign.runs}
         if not known:
             return None
-        # Of a kind that nothing is known of, an evaluation takes as long as on average.
+        # For a task and method without any report, an evaluation is taken to last as long as the average.
         average = sum(known.values()) / sum(budgets[kind] for kind in known)
         left = []
         for run in sorted(self.campaign.runs, key=lambda run: run.status != "running"):
@@ -112,23 +111,18 @@ class Course:
         return {**seconds_by_kind(runs, ("running",)), **seconds_by_kind(runs)}
 
 
-class Display:
-    """Shows nothing but what goes wrong; what the other two are built on. It is called as `do_campaign` calls it."""
+class CampaignDisplay(Display):
+    """Shows nothing but failures; the other two are built on it. It is called as `do_campaign` calls it."""
 
     def __init__(self, course: Course) -> None:
+        super().__init__()
         self.course = course
-        self._open = False
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
-        pass
+        self._is_open = False
 
     def __call__(self, event: str, run: CampaignRun | None) -> None:
-        if not self._open:
-            self._open = True
-            self._start()
+        if not self._is_open:
+            self._is_open = True
+            self._open()
         if run is None:
             self.course.turn()
             self._turn()
@@ -140,84 +134,80 @@ class Display:
             self.course.ended.add(run)
             self._end(run)
 
-    def stopping(self, words: str) -> str:
-        """The campaign is about to stop; returns what is to be said of it, nothing if it is shown otherwise or not at all."""
-        return ""
-
-    def _start(self) -> None:
-        """Everything is ready, and the first run has been started."""
+    def _open(self) -> None:
+        """Show that everything is ready, and that the first run has been started."""
 
     def _begin(self, run: CampaignRun) -> None:
-        """A run has been started."""
+        """Show that a run has been started."""
 
     def _end(self, run: CampaignRun) -> None:
-        """A run is done, interrupted or failed."""
+        """Show that a run is done, interrupted or failed."""
         if run.status == "failed":
-            say(f"{run.name} failed: {run.error}")
+            print_message(f"{run.name} failed: {run.error}")
 
     def _turn(self) -> None:
-        """A moment has gone by."""
+        """Show how far the runs have come; called every moment."""
 
 
-def choose_display(course: Course, *, quiet: bool) -> Display:
-    """Next to nothing if quiet, a live table if stderr is a terminal that can show one, lines otherwise."""
+def choose_display(course: Course, *, quiet: bool) -> CampaignDisplay:
+    """Return a display that shows only failures if quiet, a live one if the terminal can show it, and one that prints lines otherwise."""
     if quiet:
-        return Display(course)
-    if sys.stderr.isatty() and os.environ.get("TERM", "dumb") not in ("dumb", "unknown", ""):
-        from stax.cli.campaign_live import LiveDisplay
+        return CampaignDisplay(course)
+    if can_redraw():
+        from stax.cli.campaign_live import LiveCampaign
 
-        return LiveDisplay(course)
-    return PlainDisplay(course)
+        return LiveCampaign(course)
+    return PlainCampaign(course)
 
 
-class PlainDisplay(Display):
+class PlainCampaign(CampaignDisplay):
     """A line when a run begins, ends or fails, and one on the whole campaign now and then."""
+
+    prints_lines = True
 
     def __init__(self, course: Course) -> None:
         super().__init__(course)
         self._last_line = time.monotonic()
 
-    def _start(self) -> None:
+    def _open(self) -> None:
         done = self.course.counts()["done"]
         before = f", {done} of them done before" if done else ""
-        say(f"campaign in {self.course.campaign.out}: {len(self.course.campaign.runs)} runs{before}, {at_a_time(self.course)}")
-
-    def stopping(self, words: str) -> str:
-        return words
+        print_message(
+            f"campaign in {self.course.campaign.out}: {len(self.course.campaign.runs)} runs{before}, {at_a_time(self.course)}"
+        )
 
     def _begin(self, run: CampaignRun) -> None:
         kept = run.resumes_from
-        say(f"{run.name} {f'goes on after {kept:,} evaluations' if kept else 'begins'}")
+        print_message(f"{run.name} {f'goes on after {kept:,} evaluations' if kept else 'begins'}")
 
     def _end(self, run: CampaignRun) -> None:
         if run.status == "failed":
-            say(f"{run.name} failed: {run.error}")
+            super()._end(run)
         elif run.status == "elsewhere":
-            say(f"{run.name} is being done by another process")
+            print_message(f"{run.name} is being done by another process")
         else:
             verb = "done" if run.status == "finished" else "interrupted"
-            say(f"{run.name} {verb}: {', '.join([f'{run.evaluations:,} evaluations', *found(run), duration(run.seconds)])}")
+            print_message(
+                f"{run.name} {verb}: {', '.join([f'{run.evaluations:,} evaluations', *found(run), clock_time(run.seconds)])}"
+            )
 
     def _turn(self) -> None:
         if time.monotonic() < self._last_line + _BETWEEN_LINES:
             return
         self._last_line = time.monotonic()
-        left = duration(self.course.all_seconds_left())
-        say(f"{self.course.in_words()}; {duration(self.course.elapsed)} gone, {left} left")
+        left = clock_time(self.course.all_seconds_left())
+        print_message(f"{self.course.in_words()}; {clock_time(self.course.elapsed)} gone, {left} left")
 
 
 def found(run: CampaignRun) -> list[str]:
-    """What a run has found, in words."""
-    words = [] if run.coverage is None else [f"coverage {100 * run.coverage:.1f} %"]
+    """Return what a run has found, in words."""
+    words = [] if run.coverage is None else [f"coverage {percent(run.coverage)}"]
     if run.max_reward:
         words.append("best reward " + " ".join(f"{reward:.3f}" if reward > 0 else "none" for reward in run.max_reward))
     return words
 
 
 def at_a_time(course: Course) -> str:
+    """Return how many runs are done at the same time, in words."""
     workers = course.campaign.workers
     return f"{course.room} at a time{f' with {workers} workers each' if workers > 1 else ''}"
-
-
-def say(line: str) -> None:
-    print(f"stax: {line}", file=sys.stderr, flush=True)

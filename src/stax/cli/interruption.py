@@ -1,4 +1,4 @@
-"""Requests to stop: Ctrl-C, SIGTERM, and SIGHUP when the terminal is closed. The first stops a run well, the second at once."""
+"""Requests to stop: Ctrl-C, SIGTERM, and SIGHUP when the terminal is closed. The first saves the run, the second stops it at once."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def raise_on_signals() -> None:
 
 
 def was_interrupted() -> bool:
-    """Whether `KeyboardInterrupt` was raised by a signal; a library that is being imported may turn it into another exception."""
+    """Return whether a signal raised `KeyboardInterrupt`; a library that is being imported may turn it into another exception."""
     return _interrupted
 
 
@@ -36,16 +36,16 @@ def _interrupt(_: int, __: FrameType | None) -> None:
 
 
 def exit_on_signals(code: int) -> None:
-    """Have every request to stop end the process at once with this exit code: all is done but Python's own clearing up."""
+    """Have every request to stop end the process at once with this exit code, once only Python's own cleanup is left."""
     for number in stax_command.stop_signals():
         signal.signal(number, lambda *_: os._exit(code))
 
 
 class Requests:
-    """While inside, requests to stop are only counted, and answered.
+    """A context manager that counts and answers requests to stop instead of raising `KeyboardInterrupt`.
 
     Args:
-        answer: called with how many there have been; what it returns is said, unless it is empty. It may raise instead.
+        answer: called with the number of requests so far; returns the message to print, which may be empty. It may raise instead.
     """
 
     def __init__(self, answer: Callable[[int], str]) -> None:
@@ -54,6 +54,7 @@ class Requests:
         self._before: dict[int, object] = {}
 
     def count(self) -> int:
+        """Return the number of requests so far."""
         return self._count
 
     def __enter__(self) -> Self:
@@ -79,8 +80,7 @@ class Requests:
 
 
 def requests_to_stop(progress: Progress) -> Requests:
-    """At the first request a run stops at its next rest; at the second where it is, as at the first while there is nothing to
-    save yet."""
+    """Have a run stop at its next rest after the first request, and at once after the second or while there is nothing to save."""
 
     def answer(count: int) -> str:
         if count > 1 or not progress.begun:

@@ -5,39 +5,31 @@ All three are observers of a search, called as `(search, event)`, and context ma
 
 from __future__ import annotations
 
-import os
-import sys
 import threading
 import time
 from collections import deque
-from types import TracebackType
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from typing import Self
+from stax.cli.display import Display, can_redraw
+from stax.streams import print_message
+from stax.wording import clock_time, counted, percent
 
+if TYPE_CHECKING:
     from stax.search.search import Search
 
 _RECENT = 15.0
 """Seconds that the rate shown is taken over."""
 _BETWEEN_LINES = 10.0
+"""Seconds between two lines at least."""
 
 
-class Progress:
-    """Shows nothing; what the other two are built on."""
+class Progress(Display):
+    """Shows nothing; the other two are built on it."""
 
     def __init__(self) -> None:
+        super().__init__()
         self._search: Search | None = None
         self._pace = Pace()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
-        if self._search is not None:
-            self._pace.note(self._search.evaluations)
-            ending = "done" if kind is None else "interrupted" if issubclass(kind, KeyboardInterrupt) else "failed"
-            self._end(self._search, ending)
 
     def __call__(self, search: Search, event: str) -> None:
         self._pace.note(search.evaluations)
@@ -52,33 +44,36 @@ class Progress:
         """Whether there is anything that would be lost."""
         return self._search is not None and self._search.evaluations > 0
 
-    def stopping(self, words: str) -> str:
-        """The run is about to stop; returns what is to be said of it, nothing if it is shown otherwise or not at all."""
-        return ""
-
     def _begin(self, search: Search) -> None:
-        """The search has been made."""
+        """Show that the search has been made."""
 
     def _go_on(self, search: Search) -> None:
-        """Something has happened in the search."""
+        """Show that something has happened in the search."""
 
-    def _end(self, search: Search, ending: str) -> None:
-        """The run is done, interrupted or failed."""
+    def _close(self) -> None:
+        if self._search is not None:
+            self._pace.note(self._search.evaluations)
+            self._end(self._search)
+
+    def _end(self, search: Search) -> None:
+        """Show how the run has ended."""
 
 
 def choose_progress(*, quiet: bool, preset: str, workers: int) -> Progress:
-    """Nothing if quiet, a live display if stderr is a terminal that can show one, lines otherwise."""
+    """Return a display that shows nothing if quiet, a live one if the terminal can show it, and one that prints lines otherwise."""
     if quiet:
         return Progress()
-    if sys.stderr.isatty() and os.environ.get("TERM", "dumb") not in ("dumb", "unknown", ""):
+    if can_redraw():
         from stax.cli.live import LiveProgress
 
         return LiveProgress(f"preset {preset}")
-    return PlainProgress(f"preset {preset}, {workers} {'worker' if workers == 1 else 'workers'}")
+    return PlainProgress(f"preset {preset}, {counted(workers, 'worker')}")
 
 
 class PlainProgress(Progress):
     """A line at the start and at the end, and between them one for every tenth of the budget, 10 seconds apart at least."""
+
+    prints_lines = True
 
     def __init__(self, about: str) -> None:
         super().__init__()
@@ -90,33 +85,31 @@ class PlainProgress(Progress):
         self._last_line = time.monotonic()
         self._last_tenth = 10 * search.evaluations // search.budget
         resumed = f", resumed after {search.evaluations:,}" if search.evaluations else ""
-        _say(f"{heading(search)}, {search.budget:,} evaluations{resumed}, {self._about}")
-
-    def stopping(self, words: str) -> str:
-        return words
+        print_message(f"{heading(search)}, {search.budget:,} evaluations{resumed}, {self._about}")
 
     def _go_on(self, search: Search) -> None:
         tenth = 10 * search.evaluations // search.budget
         if self._last_tenth < tenth < 10 and time.monotonic() >= self._last_line + _BETWEEN_LINES:
             self._last_line, self._last_tenth = time.monotonic(), tenth
-            left = duration(self._pace.seconds_left(search.budget))
-            _say(f"{self._course(search)}; {self._pace.rate():,.0f} a second, {left} left; {search.phase}")
+            left = clock_time(self._pace.seconds_left(search.budget))
+            print_message(f"{_course(search)}; {self._pace.rate():,.0f} a second, {left} left; {search.phase}")
 
-    def _end(self, search: Search, ending: str) -> None:
-        _say(f"{self._course(search)}; {ending} after {duration(self._pace.elapsed)}")
+    def _end(self, search: Search) -> None:
+        print_message(f"{_course(search)}; {self._ending} after {clock_time(self._pace.elapsed)}")
 
-    def _course(self, search: Search) -> str:
-        share = 100 * search.evaluations / search.budget
-        facts = [f"{search.evaluations:,} of {search.budget:,} evaluations ({share:.0f} %)"]
-        if search.coverage is not None:
-            facts.append(f"coverage {100 * search.coverage:.1f} %")
-        return "; ".join([*facts, f"best reward {', '.join(rewards(search))}", f"archives {archives(search)}"])
+
+def _course(search: Search) -> str:
+    share = 100 * search.evaluations / search.budget
+    facts = [f"{search.evaluations:,} of {search.budget:,} evaluations ({share:.0f} %)"]
+    if search.coverage is not None:
+        facts.append(f"coverage {percent(search.coverage)}")
+    return "; ".join([*facts, f"best reward {', '.join(rewards(search))}", f"archives {archives(search)}"])
 
 
 class Pace:
-    """How fast evaluations go: lately, and over the last third of the time, which evens out the training episodes.
+    """The rate of evaluations: the recent one, and that of the last third of the time, which evens out the training episodes.
 
-    The search's thread and that of a live display may use it at the same time.
+    The threads of the search and of a live display may use it at the same time.
     """
 
     def __init__(self) -> None:
@@ -143,16 +136,16 @@ class Pace:
         return time.monotonic() - self._began
 
     def rate(self) -> float:
-        """Evaluations a second, lately."""
+        """Return the recent evaluations a second."""
         return self._rate_over(_RECENT)
 
     def mean_rate(self) -> float:
-        """Evaluations a second since the start."""
+        """Return the evaluations a second since the start."""
         done = self._noted[-1][1] - self._first if self._noted else 0
         return done / max(self.elapsed, 1e-3)
 
     def seconds_left(self, budget: int) -> float | None:
-        """None while nothing is known."""
+        """Return the seconds until the budget is spent; None while nothing is known."""
         if not self._noted:
             return None
         evaluations = self._noted[-1][1]
@@ -172,29 +165,18 @@ class Pace:
 
 
 def heading(search: Search) -> str:
+    """Return the method, the task and the seed of a search."""
     return f"{search.method.name} on {search.task.name}, seed {search.seed}"
 
 
 def rewards(search: Search) -> list[str]:
-    """The best reward of each area, in words."""
+    """Return the best reward of each area, in words."""
     pairs = zip(search.task.reward_areas, search.max_reward, strict=True)
     return [f"{area.name} {reward:.3f}" if reward > 0 else f"{area.name} none" for area, reward in pairs]
 
 
 def archives(search: Search) -> str:
+    """Return the sizes of the archives, in words."""
     # There are none before the first rollouts have come back.
     novelty, reward = (len(getattr(search, f"{name}_archive", ())) for name in ("novelty", "reward"))
     return f"{novelty:,} novelty, {reward:,} reward" if search.method.emitters else f"{novelty:,} novelty"
-
-
-def duration(seconds: float | None) -> str:
-    """As 1:05 or 2:03:04."""
-    if seconds is None:
-        return "?"
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
-
-
-def _say(line: str) -> None:
-    print(f"stax: {line}", file=sys.stderr, flush=True)

@@ -1,22 +1,24 @@
-"""What is given to the command as `--set name=value`."""
+"""Values given to the command as `--set name=value`."""
 
 from __future__ import annotations
 
 import json
-import tomllib
 from collections.abc import Sequence
 from typing import Any
 
 from stax.errors import InvalidInputError
 
 _LONGEST_NUMBER = 1000
-"""Digits of a number; Python refuses to convert thousands of them."""
+"""Digits of a number at most; Python refuses to convert thousands of them."""
 _WORDS = {"true": True, "false": False, "none": None}
 
 
 def parse_settings(settings: Sequence[str]) -> dict[str, Any]:
-    """Settings by name: numbers, true, false, none, numbers with commas between them (`-2,2`), lists (`["a", "b"]`) and tables
-    (`{a = 1}`) are understood, the rest is text."""
+    """Return the settings by name.
+
+    A value is a number, true, false, none, numbers with commas between them (`-2,2`), a list (`["a", "b"]`) or a table (`{a = 1}`);
+    everything else is text.
+    """
     parsed: dict[str, Any] = {}
     for setting in settings:
         name, equals, text = setting.partition("=")
@@ -39,7 +41,7 @@ def _value(text: str, setting: str) -> Any:
 
 
 def _structure(text: str, setting: str) -> Any:
-    """A list or a table, as TOML or JSON writes it."""
+    """Parse a list or a table in TOML or JSON."""
     for read in (_from_toml, json.loads):
         try:
             return _with_tuples(read(text))
@@ -49,11 +51,13 @@ def _structure(text: str, setting: str) -> Any:
 
 
 def _from_toml(text: str) -> Any:
+    import tomllib
+
     return tomllib.loads(f"value = {text}")["value"]
 
 
 def _with_tuples(value: Any) -> Any:
-    """As a configuration's file is read: lists are tuples."""
+    """Replace lists by tuples, as the reader of configuration files does."""
     if isinstance(value, dict):
         return {name: _with_tuples(inner) for name, inner in value.items()}
     return tuple(_with_tuples(item) for item in value) if isinstance(value, list) else value

@@ -1,4 +1,4 @@
-"""The end of a run in words, for people."""
+"""The results of a run in words."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from pathlib import Path
 
 import numpy as np
 
-from stax.cli.progress import duration
 from stax.runs.result import Result
-from stax.search.emitter import EmitterRecord
+from stax.search.emitters.emitter import EmitterRecord
 from stax.search.methods import find_method
+from stax.wording import clock_time, counted, percent
 
 _FILES = {
     "summary.json": "these numbers and all parameters",
@@ -29,10 +29,10 @@ _FILES = {
 
 
 def summary_lines(result: Result, folder: Path, columns: int | None = None) -> Iterator[str]:
-    """Aligned lines, as wide as a terminal of so many columns: what was found, where the time went, what was written."""
+    """Yield what was found, where the time went and what was written, in lines of at most `columns` characters."""
     title = (
         f"{result.algo} on {result.task.name}, seed {result.seed}, preset {result.preset}:"
-        f" {result.evaluations:,} evaluations in {duration(result.seconds['total'])}"
+        f" {result.evaluations:,} evaluations in {clock_time(result.seconds['total'])}"
     )
     yield from _wrap("", title, columns)
     yield from table(list(_facts(result)), columns)
@@ -41,19 +41,19 @@ def summary_lines(result: Result, folder: Path, columns: int | None = None) -> I
 
 
 def written_files(folder: Path) -> Iterator[tuple[str, str]]:
-    """The files of a run folder that there are, and what they hold."""
+    """Yield the files that a run folder has, each with what it holds."""
     return ((name, about) for name, about in _FILES.items() if (folder / name).is_file())
 
 
 def table(rows: list[tuple[str, str]], columns: int | None) -> Iterator[str]:
-    """Names and values in two columns."""
+    """Yield names and values in two columns."""
     widest = max((len(name) for name, _ in rows), default=0)
     for name, value in rows:
         yield from _wrap(f"  {name:<{widest}}  ", value, columns)
 
 
 def _wrap(before: str, text: str, columns: int | None) -> list[str]:
-    """The text behind its name, as a column of its own."""
+    """Return the lines of a text that starts behind its name and stays right of it."""
     if columns is None or len(before) + len(text) <= columns:
         return [before + text]
     return textwrap.wrap(text, max(columns, 60), initial_indent=before, subsequent_indent=" " * max(len(before), 2))
@@ -61,7 +61,7 @@ def _wrap(before: str, text: str, columns: int | None) -> list[str]:
 
 def _facts(result: Result) -> Iterator[tuple[str, str]]:
     if result.coverage is not None:
-        yield "coverage", f"{100 * result.coverage:.1f} %"
+        yield "coverage", percent(result.coverage)
     rewarded = result.ledger["reward"] > 0
     widest = max(len(area.name) for area in result.task.reward_areas)
     for number, area in enumerate(result.task.reward_areas):
@@ -78,7 +78,7 @@ def _facts(result: Result) -> Iterator[tuple[str, str]]:
 
 
 def emitters_in_words(emitters: Sequence[EmitterRecord]) -> str:
-    """How many there were, and of which kinds if there were several."""
+    """Return how many emitters were made and ended, and of which kinds if there were several."""
     ended = sum(bool(emitter.ended_by) for emitter in emitters)
     words = f"{len(emitters):,} made, {ended:,} ended, {len(emitters) - ended:,} still running"
     kinds = Counter(emitter.kind for emitter in emitters)
@@ -88,8 +88,8 @@ def emitters_in_words(emitters: Sequence[EmitterRecord]) -> str:
 
 
 def policies(count: int) -> str:
-    """So many of them, in words."""
-    return f"{count:,} {'policy' if count == 1 else 'policies'}"
+    """Return a number of policies, in words."""
+    return counted(count, "policy", "policies")
 
 
 def _trainings(result: Result) -> str:
@@ -98,7 +98,7 @@ def _trainings(result: Result) -> str:
 
 
 def time_shares(seconds: dict[str, float]) -> str:
-    """What the time was spent on, in percent; what took next to none is left out."""
+    """Return the share of the time that each activity took; shares below 0.5 % are left out."""
     parts = {activity: spent for activity, spent in seconds.items() if activity != "total"}
     total = max(seconds["total"], sum(parts.values()))
     parts["start and the rest"] = total - sum(parts.values())

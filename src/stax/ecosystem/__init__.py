@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from stax.lazy_attributes import lazy_attributes
 
 if TYPE_CHECKING:
     from stax.ecosystem.csv_callback import CsvCallback
@@ -41,12 +43,5 @@ _LATER = {
     "proximity_archive": "ribs_archives",
     "result_frames": "frames",
 }
-
-
-def __getattr__(name: str) -> Any:
-    # Each of these packages takes a while to import, and nobody needs all of them.
-    if name not in _LATER:
-        raise AttributeError(f"module 'stax.ecosystem' has no attribute {name!r}")
-    import importlib
-
-    return getattr(importlib.import_module(f"stax.ecosystem.{_LATER[name]}"), name)
+# Each of these packages takes a while to import, and nobody needs all of them.
+__getattr__ = lazy_attributes(__name__, _LATER)

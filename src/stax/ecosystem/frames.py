@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 
 from stax.ecosystem.given_policies import given_policies
 from stax.errors import InvalidInputError
-from stax.search.emitter import EmitterRecord
-from stax.search.policy_set import ORIGINS, PolicySet
+from stax.search.emitters.emitter import EmitterRecord
+from stax.search.policy_set import PolicySet
+from stax.search.vocabulary import ORIGINS
 from stax.tasks.task import Task
 
 if TYPE_CHECKING:

@@ -19,6 +19,7 @@ from stax.reproduction.learned_figures import SimilarityValues
 from stax.reproduction.plan import MINIMUM_SEEDS, PAPER_BUDGET, TASKS
 from stax.reproduction.results import PaperRuns, title
 from stax.reproduction.results import name_of as variant_name
+from stax.wording import counted
 
 COVERAGE_MARGIN, REWARD_MARGIN = 3.0, 0.05
 """Differences below which two methods count as the same: in points of coverage, and in reward."""
@@ -264,7 +265,7 @@ class Panel:
         counts = {key: len(self.samples[key]) for key in self.keys}
         if len(set(counts.values())) == 1:
             (count,) = set(counts.values())
-            return f"{count} {'seed' if count == 1 else 'seeds'}"
+            return counted(count, "seed")
         return "seeds: " + ", ".join(f"{name_of(key)} {count}" for key, count in counts.items())
 
 
@@ -322,7 +323,7 @@ def _problem(evidence: Evidence, measure: Measure, task: str, keys: Sequence[str
     fewest = min(keys, key=lambda key: len(samples[key]))
     count = len(samples[fewest])
     if count < MINIMUM_SEEDS:
-        return f"{count} {'seed' if count == 1 else 'seeds'} of {name_of(fewest)}; {MINIMUM_SEEDS} are needed"
+        return f"{counted(count, 'seed')} of {name_of(fewest)}; {MINIMUM_SEEDS} are needed"
     budgets = evidence.budgets(task, keys)
     if measure.final and len(budgets) > 1:
         return f"known only at the end of the runs, after {' and '.join(f'{budget:,}' for budget in budgets)} evaluations"

@@ -8,6 +8,7 @@ from stax.analysis.comparison_files import markdown_text
 from stax.reproduction.plan import Item, needed
 from stax.reproduction.results import PaperRuns, name_of, title
 from stax.reproduction.selection import describe_groups
+from stax.wording import counted
 
 _PACKAGES = ("stax", "python", "numpy", "torch")
 """Packages whose versions the page tells."""
@@ -40,7 +41,7 @@ def origin_words(runs: PaperRuns) -> str:
             places[f"with {packages}{results} on {processor}"] += 1
             if record.core_seconds is not None:
                 seconds.append(record.core_seconds)
-    words = [f"{count} {'run' if count == 1 else 'runs'} {place}" for place, count in sorted(places.items())]
+    words = [f"{counted(count, 'run')} {place}" for place, count in sorted(places.items())]
     where = markdown_text("; ".join(words))
     total = sum(places.values())
     cost = f" {_of(len(seconds), total)} took {sum(seconds) / 3600:,.1f} core hours." if seconds else ""

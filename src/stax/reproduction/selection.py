@@ -16,6 +16,7 @@ from stax.runs.config import settings_allowed
 from stax.runs.options import as_text
 from stax.search.parameters import allowed
 from stax.tasks import make_task
+from stax.wording import counted
 
 Place = tuple[str, str]
 """A task, and the key of a method."""
@@ -45,7 +46,7 @@ class _Found:
         config = self.records[0].config
         name = self.variant.name if self.variant else config.algo
         changes = f", {in_words(self.changed)}" if self.changed else ""
-        count = f"{len(self.records)} {'seed' if len(self.records) == 1 else 'seeds'}"
+        count = counted(len(self.records), "seed")
         where = TASKS.get(self.task, self.task)
         return printable(f"{name} on {where}, {self.evaluations:,} evaluations, preset {self.preset}{changes}: {count}", 300)
 

@@ -185,6 +185,11 @@ class Campaign:
         """Runs at a time on this machine."""
         return self.processes or max(available_threads() // self.workers, 1)
 
+    def to_do(self, *, skip_failed: bool = False) -> list[CampaignRun]:
+        """Return the runs that are neither finished nor done by another process, without those that failed if these are skipped."""
+        skipped = ("finished", "elsewhere", "failed") if skip_failed else ("finished", "elsewhere")
+        return [run for run in self.runs if run.status not in skipped]
+
     def look(self) -> None:
         """Finds out from the folders how far every run has come; refuses folders that hold something else."""
         remembered = self._failures()

@@ -86,8 +86,7 @@ def do_campaign(
 class _Work:
     def __init__(self, campaign: Campaign, place: Place, watch: Watch, skip_failed: bool) -> None:
         self._campaign, self._place, self._watch = campaign, place, watch
-        skipped = ("finished", "elsewhere", "failed") if skip_failed else ("finished", "elsewhere")
-        self._waiting = deque(run for run in campaign.runs if run.status not in skipped)
+        self._waiting = deque(campaign.to_do(skip_failed=skip_failed))
         self._running: list[CampaignRun] = []
         self._tries: Counter[CampaignRun] = Counter()
         self._last_look = 0.0

@@ -13,7 +13,7 @@ from stax.errors import InvalidInputError
 from stax.runs import limits
 from stax.runs.files import NONSENSE, atomic_write, open_regular
 from stax.runs.parquet_pages import page_sizes
-from stax.search.policy_set import ORIGINS
+from stax.search.vocabulary import ORIGINS
 
 if TYPE_CHECKING:
     import pyarrow

@@ -29,7 +29,7 @@ from stax.runs.tables import (
     save_metrics,
     write_autoencoder,
 )
-from stax.search.emitter import EmitterRecord
+from stax.search.emitters.emitter import EmitterRecord
 from stax.search.making import make_space, without_objects
 from stax.search.methods import find_method
 from stax.search.parameters import Parameters, allowed

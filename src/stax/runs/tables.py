@@ -19,7 +19,7 @@ from stax.runs.array_files import read_arrays, write_arrays
 from stax.runs.config import RunConfig
 from stax.runs.files import NONSENSE, atomic_write, parse_json, read_bytes, read_csv, write_text
 from stax.runs.folder import RunFolder
-from stax.search.emitter import EmitterRecord
+from stax.search.emitters.emitter import EmitterRecord
 from stax.search.policy_set import PolicySet
 from stax.tasks.task import Task
 

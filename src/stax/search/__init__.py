@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from stax.search.emitter_kind import EmitterKind
+from stax.search.emitters import EmitterKind
 from stax.search.making import make_search
 from stax.search.methods import METHODS, Method
 from stax.search.parameters import PRESETS, Parameters
-from stax.search.policy_set import ORIGINS, PolicySet
-from stax.search.scheduler import Scheduler
+from stax.search.policy_set import PolicySet
+from stax.search.schedulers import Scheduler
 from stax.search.search import Search
+from stax.search.vocabulary import ORIGINS, Origin, Phase
 
 __all__ = [
     "METHODS",
@@ -16,7 +17,9 @@ __all__ = [
     "PRESETS",
     "EmitterKind",
     "Method",
+    "Origin",
     "Parameters",
+    "Phase",
     "PolicySet",
     "Scheduler",
     "Search",

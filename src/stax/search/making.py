@@ -87,7 +87,7 @@ def fit(
         )
     low, high = resolved.genome_bounds or task.genome_bounds
     resolved = replace(resolved, descriptor_samples=int(samples), genome_bounds=(float(low), float(high)))
-    _refuse_contradictions(method, resolved)
+    method.explorer.check(method.name, resolved)
     if resolved.descriptor == "learned":
         chosen(resolved.autoencoder, task.observation_shape)
     _refuse_excess(task, resolved)
@@ -95,47 +95,18 @@ def fit(
         method = replace(method, emitters=resolved.emitters)
     if method.emitters:
         check_built_in(resolved, task.genome_size)
-    if method.elites and task.ground_truth_bounds is None:
+    if method.explorer.needs_grid and task.ground_truth_bounds is None:
         raise InvalidInputError(f"Task {task.name!r} has no ground-truth descriptor, which the grid of {algo} needs.")
     return method, resolved
 
 
-def _refuse_contradictions(method: Method, parameters: Parameters) -> None:
-    """Parameters that the method cannot do with."""
-    algo, descriptor = method.name, parameters.descriptor
-    if "surprise" in method.objectives and descriptor != "learned":
-        raise InvalidInputError(
-            f"Parameter descriptor must be 'learned' for {algo}, whose selection needs surprise, not {descriptor!r}."
-        )
-    if method.elites and descriptor != "ground-truth":
-        raise InvalidInputError(
-            f"Parameter descriptor must be 'ground-truth' for {algo}, whose grid lies in that space, not {descriptor!r}."
-        )
-    if method.elites and parameters.emitters:
-        raise InvalidInputError(
-            f"Parameter emitters must be false for {algo}, which has no population to explore with, not True."
-        )
+def _refuse_excess(task: Task, parameters: Parameters) -> None:
+    """Refuse parameters that are allowed one by one, but contradict each other or are too much together."""
     set_size, images = parameters.training_set_size, parameters.max_images_per_episode
     if set_size is not None and images is not None and set_size > images:
         raise InvalidInputError(
             f"Parameter training_set_size must be at most max_images_per_episode, which is {images:,}, not {set_size:,}."
         )
-    if method.random and descriptor != "none":
-        raise InvalidInputError(f"Parameter descriptor must be 'none' for {algo}, which compares nothing, not {descriptor!r}.")
-    if method.random and parameters.emitters:
-        raise InvalidInputError(f"Parameter emitters must be false for {algo}, which compares nothing, not True.")
-    if method.random and parameters.archive_selection != "uniform":
-        raise InvalidInputError(
-            f"Parameter archive_selection must be 'uniform' for {algo}, which measures no novelty, not {parameters.archive_selection!r}."
-        )
-    if not method.random and descriptor == "none":
-        raise InvalidInputError(
-            f"Parameter descriptor must be 'learned', 'ground-truth' or 'states' for {algo}, which compares behaviours, not 'none'."
-        )
-
-
-def _refuse_excess(task: Task, parameters: Parameters) -> None:
-    """Refuse parameters that are allowed one by one, but too much together."""
     samples = parameters.descriptor_samples or task.observation_samples
     numbers, sizes = 0, ""
     if parameters.descriptor == "learned":

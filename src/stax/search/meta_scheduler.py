@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from stax.search.exploitation import exploit
-from stax.search.exploration import Asking, exploration_of, start
-from stax.search.scheduler import EXPLORATION
+from stax.search.explorers.explorer import Asking
+from stax.search.vocabulary import Phase
 
 if TYPE_CHECKING:
     from stax.search.search import Search
@@ -14,27 +14,27 @@ if TYPE_CHECKING:
 
 def schedule(search: Search) -> Asking:
     """Algorithm 1. Between two passes of the loop, all that matters is in the search's attributes."""
+    explorer = search.method.explorer
     if not search.evaluations:
-        search.enter_phase("initial population")
-        yield from start(search)
+        search.enter_phase(Phase.INITIAL_POPULATION)
+        yield from explorer.start(search)
         search.end_chunk()
 
     while search.budget_left:
         search.rest()
-        if search.next_phase() == EXPLORATION:
-            search.enter_phase("exploration")
-            yield from exploration_of(search)
+        # If rewarding policies have been found: candidates or emitters
+        if (len(search.candidates) or search.emitters) and search.next_phase() == Phase.EXPLOITATION:
+            yield from exploit(search)
+        else:
+            search.enter_phase(Phase.EXPLORATION)
+            yield from explorer.explore(search)
 
             # Train the autoencoder and update descriptors, at intervals that grow by one chunk each time
             search.chunks_since_training += 1
             if search.trains and search.chunks_since_training == search.training_interval:
-                search.enter_phase("training")
+                search.enter_phase(Phase.TRAINING)
                 search.train_autoencoder()
                 search.update_descriptors()
                 search.training_interval += 1
                 search.chunks_since_training = 0
-
-        # If rewarding policies have been found
-        else:
-            yield from exploit(search)
         search.end_chunk()

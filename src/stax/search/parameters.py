@@ -23,6 +23,8 @@ from stax.input_limits import (
     is_finite_number,
 )
 from stax.representation.choice import AUTOENCODERS, names_code, names_object
+from stax.search.emitters import ABOUT_KINDS
+from stax.search.schedulers import ABOUT_SCHEDULERS
 
 OWN_PARTS = re.compile(r"[^\W\d][\w.]*:[^\W\d][\w.<>]*")
 """How a part of a user's own is named: `module:Class`."""
@@ -147,6 +149,11 @@ def _digits(number: float) -> str:
     return f"{number:,.0f}" if number == int(number) and 10_000 <= number <= MOST_EVALUATIONS else f"{number:g}"
 
 
+def _described(about: Mapping[str, str]) -> str:
+    """List choices with their descriptions."""
+    return "; ".join(f"{name} ({words})" for name, words in about.items())
+
+
 def _parameter(default: Any, about: str, **allowed: Any) -> Any:
     return field(default=default, metadata={"allowed": Allowed(about, **allowed)})
 
@@ -230,10 +237,9 @@ class Parameters:
     )
     emitter_kinds: tuple[str, ...] = _parameter(
         ("elitist",),
-        "what emitters are: the paper's (elitist), CMA-ES with a full (cma-es) or a diagonal (sep-cma-es) covariance, or climbing novelty"
-        " among rewarded policies (novelty); several, with commas between them, share the budget",
+        "kinds of emitters, several with commas between them, which share the budget: " + _described(ABOUT_KINDS),
         kind="parts",
-        choices=("elitist", "cma-es", "sep-cma-es", "novelty"),
+        choices=tuple(ABOUT_KINDS),
     )
     emitter_choice: str = _parameter(
         "bandit",
@@ -250,10 +256,9 @@ class Parameters:
     )
     scheduler: str = _parameter(
         "alternating",
-        "how the budget is shared by exploration and exploitation: by turns as in the paper (alternating), exploration_share of it to"
-        " exploration (fixed-ratio), or by what each yielded (adaptive)",
+        "how the budget is shared by exploration and exploitation: " + _described(ABOUT_SCHEDULERS),
         kind="part",
-        choices=("alternating", "fixed-ratio", "adaptive"),
+        choices=tuple(ABOUT_SCHEDULERS),
     )
     exploration_share: float = _parameter(
         0.5, "share of the evaluations for exploration, with scheduler=fixed-ratio", kind="number", least=0, most=1

@@ -11,14 +11,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from stax.errors import InvalidInputError
 from stax.input_limits import LARGEST_GENE, LARGEST_NUMBER
+from stax.search.vocabulary import Origin
 from stax.tasks.task import Genomes, Rollouts, Task
 
 if TYPE_CHECKING:
     import pandas
 
-ORIGINS = ("initial", "exploration", "bootstrap", "emitter")
-"""What made a policy; `PolicySet.origin` points into this."""
-INITIAL, EXPLORATION, BOOTSTRAP, EMITTER = range(len(ORIGINS))
 _WHOLE = ("id", "parent", "born", "origin", "emitter", "reward_area", "steps")
 
 
@@ -33,7 +31,7 @@ class PolicySet:
     born: NDArray[np.int64]
     """(n,) the chunk of the run it was evaluated in, from 0."""
     origin: NDArray[np.int64]
-    """(n,) index into `ORIGINS`."""
+    """(n,) an `Origin`: the step of the search that made it."""
     emitter: NDArray[np.int64]
     """(n,) id of the emitter that made it, -1 for none."""
     genome: Genomes
@@ -63,7 +61,7 @@ class PolicySet:
         genome: Genomes,
         parent: NDArray[np.int64],
         born: int,
-        origin: int,
+        origin: Origin,
         emitter: int,
         descriptor_size: int,
     ) -> PolicySet:
@@ -109,7 +107,7 @@ class PolicySet:
                 fits = values.shape == (rows, *shapes.get(name, ())) and values.dtype == kind
             if not fits:
                 raise InvalidInputError(f"{what} has a column {name} of shape {values.shape} and type {values.dtype}.")
-        limits = {"id": (0, evaluations), "parent": (-1, evaluations), "origin": (0, len(ORIGINS))}
+        limits = {"id": (0, evaluations), "parent": (-1, evaluations), "origin": (0, len(Origin))}
         for name, (low, end) in {**limits, "reward_area": (-1, len(task.reward_areas))}.items():
             if rows and not (columns[name].min() >= low and columns[name].max() < end):
                 raise InvalidInputError(f"{what} has a policy whose {name} there cannot be.")

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from stax.errors import InvalidInputError
 from stax.representation.space import Descriptors, DescriptorSpace, Surprises, UndescribedError
-from stax.search.bandit import KindChoice
-from stax.search.emitter import Emitter, EmitterRecord
+from stax.search.emitters.choice import KindChoice
+from stax.search.emitters.emitter import Emitter, EmitterRecord
 from stax.search.grid import MOST_DIMENSIONS, Coverage, Elites, Grid
 from stax.search.meta_scheduler import schedule
 from stax.search.methods import Method
@@ -21,8 +21,9 @@ from stax.search.parts import Parts
 from stax.search.policy_set import GrowingSet, PolicySet
 from stax.search.random_numbers import RandomNumbers
 from stax.search.record import Ledger, Stopwatch
-from stax.search.scheduler import EXPLOITATION, EXPLORATION, INITIAL_POPULATION, Chunk, chosen_phase
+from stax.search.schedulers.scheduler import Chunk, chosen_phase
 from stax.search.state import State, capture, restore
+from stax.search.vocabulary import Origin, Phase
 from stax.tasks.rollout_checks import check_rollouts
 from stax.tasks.task import Genomes, Rollouts, Task
 
@@ -57,8 +58,8 @@ class Search:
         self._observer = observer
         bounds = task.ground_truth_bounds
         self.grid: Grid | None = None
-        # With more numbers than that a grid means nothing, and only MAP-Elites cannot do without.
-        if bounds is not None and (method.elites or len(bounds) <= MOST_DIMENSIONS):
+        # A grid of more dimensions is refused, so it is made only for an explorer that needs one.
+        if bounds is not None and (method.explorer.needs_grid or len(bounds) <= MOST_DIMENSIONS):
             self.grid = Grid(bounds, parameters.grid_cells)
         self._coverage = Coverage(self.grid) if self.grid else None
         self.ledger = Ledger(budget, len(bounds or ()))
@@ -66,7 +67,7 @@ class Search:
         self.max_reward = [0.0] * len(task.reward_areas)
         self.evaluations = 0
         self.chunks = 0
-        self.phase = "initial population"
+        self.phase = Phase.INITIAL_POPULATION
 
         self.training_interval = 1
         """TI: chunks of exploration from one training episode to the next."""
@@ -78,9 +79,9 @@ class Search:
         self.retired: list[EmitterRecord] = []
         self.kinds, self.scheduler = parts.kinds, parts.scheduler
         self.bootstrap_choice = KindChoice.of(parameters)
-        """Of what kind a new emitter is."""
+        """Choice of the kind of the next new emitter."""
         self.emitter_choice = KindChoice.of(parameters)
-        """Of what kind the emitter is that runs next."""
+        """Choice of the kind of the emitter that runs next."""
         self.course: list[Chunk] = []
         """What the scheduler decides by."""
         self.gain = 0.0
@@ -197,14 +198,14 @@ class Search:
     @property
     def uses_surprise(self) -> bool:
         """Whether the surprise of policies is measured: selection needs it."""
-        return "surprise" in self.method.objectives and self.parameters.population_update == "selection"
+        return "surprise" in self.method.explorer.objectives and self.parameters.population_update == "selection"
 
     @property
     def trains(self) -> bool:
         return self.space.learned and self.method.training != "never"
 
     def evaluate(
-        self, genomes: Genomes, parents: NDArray[np.int64], origin: int, emitter: int = -1, *, described: bool = True
+        self, genomes: Genomes, parents: NDArray[np.int64], origin: Origin, emitter: int = -1, *, described: bool = True
     ) -> Generator[Genomes, Rollouts, PolicySet]:
         """Have the genomes evaluated, as many as the budget allows; return those that did not fail.
 
@@ -244,10 +245,7 @@ class Search:
 
     def make_collections(self, like: PolicySet) -> None:
         neighbors = self.parameters.novelty_neighbors
-        self.novelty_archive = GrowingSet(like)
-        if self.method.elites and self.grid:
-            equals_replace = self.parameters.elite_replacement == "not-worse"
-            self.novelty_archive = Elites(like, self.grid, equals_replace=equals_replace)
+        self.novelty_archive = self.method.explorer.make_archive(self, like)
         self.reward_archive = GrowingSet(like)
         self.candidates = CandidateBuffer(like, neighbors)
         self.references = References(neighbors, self.space.size)
@@ -292,11 +290,10 @@ class Search:
         self.reward_references.archive(policies)
         self.candidates.rewarded(policies)
 
-    def next_phase(self) -> str:
-        """What the next chunk is for: the scheduler decides, if there is something to exploit and a population to measure it by."""
-        possible = self.method.emitters and (len(self.candidates) or self.emitters)
-        if not possible or self.course[-1].phase == INITIAL_POPULATION:
-            return EXPLORATION
+    def next_phase(self) -> Phase:
+        """Ask the scheduler what the next chunk is for; exploration follows the initial population, since it selects a population."""
+        if self.course[-1].phase == Phase.INITIAL_POPULATION:
+            return Phase.EXPLORATION
         return chosen_phase(self.parameters.scheduler, self.scheduler, self.course, self.random.schedule)
 
     def retire(self, emitter: Emitter, ended_by: str) -> None:
@@ -386,7 +383,7 @@ class Search:
         """Nothing is going on: the state can be taken."""
         self._notify("rest")
 
-    def enter_phase(self, phase: str) -> None:
+    def enter_phase(self, phase: Phase) -> None:
         self.phase = phase
         self._notify("phase")
 
@@ -406,7 +403,7 @@ class Search:
         episode = getattr(self.space, "last_episode", None)
         return {
             "evaluations": self.evaluations,
-            "phase": "exploitation" if self.phase in ("bootstrap", "emitters") else "exploration",
+            "phase": self._chunk_phase.value,
             "coverage": self.coverage,
             "novelty_archive_size": len(self.novelty_archive),
             "reward_archive_size": len(self.reward_archive),
@@ -419,11 +416,15 @@ class Search:
             **{f"seconds_{activity}": seconds for activity, seconds in self.stopwatch.seconds.items()},
         }
 
+    @property
+    def _chunk_phase(self) -> Phase:
+        """Phase that the current chunk of the budget belongs to; the initial population counts as exploration."""
+        return Phase.EXPLOITATION if self.phase in (Phase.BOOTSTRAP, Phase.EMITTERS) else Phase.EXPLORATION
+
     def _remember_chunk(self) -> None:
-        exploiting = self.phase in ("bootstrap", "emitters")
-        phase = EXPLOITATION if exploiting else EXPLORATION if self.course else INITIAL_POPULATION
+        phase = self._chunk_phase if self.course else Phase.INITIAL_POPULATION
         evaluations = self.evaluations - (self.metrics[-1]["evaluations"] if self.metrics else 0)
-        novelty = self._relative_novelty() if phase == EXPLORATION and self.method.emitters else 0.0
+        novelty = self._relative_novelty() if phase == Phase.EXPLORATION and self.method.emitters else 0.0
         self.course.append(Chunk(phase, evaluations, novelty=novelty, gain=self.gain))
         self.gain = 0.0
 

@@ -17,15 +17,17 @@ from numpy.typing import NDArray
 
 from stax.errors import InvalidInputError, shortened, shown
 from stax.input_limits import LARGEST_NUMBER
-from stax.search.emitter import Emitter, EmitterRecord
+from stax.search.emitters.emitter import Emitter, EmitterRecord
 from stax.search.policy_set import GrowingSet, PolicySet
-from stax.search.scheduler import EXPLOITATION, EXPLORATION, INITIAL_POPULATION, Chunk
+from stax.search.schedulers.scheduler import Chunk
+from stax.search.vocabulary import Phase
 
 if TYPE_CHECKING:
     from stax.search.search import Search
 
 Arrays = dict[str, NDArray[Any]]
 
+_PHASES = (Phase.EXPLORATION, Phase.EXPLOITATION)
 _SETS = ("population", "offspring", "novelty_archive", "reward_archive", "candidates")
 _OF_EMITTERS = ("ancestor", "most_novel", "population", "novelty_candidates")
 _EMITTER_NUMBERS = {
@@ -146,6 +148,8 @@ def _restore(search: Search, arrays: Mapping[str, NDArray[Any]], numbers: Mappin
     search.novelty_archive.append(sets["novelty_archive"])
     search.reward_archive.append(sets["reward_archive"])
     search.emitters = _restored_emitters(search, arrays, [str(kind) for kind in numbers["emitter_kinds"]], evaluations)
+    if not search.method.emitters and (search.emitters or len(sets["candidates"])):
+        raise InvalidInputError(f"The state has emitters or their candidates, but {search.method.name} has no emitters.")
     _restore_memories(search, arrays, numbers["emitter_memories"])
     search.space.restore(_within(arrays, "space"), numbers["space"])
     search.ledger.restore(_within(arrays, "ledger"), evaluations)
@@ -219,11 +223,11 @@ def _course(given: Any) -> list[Chunk]:
     """The chunks of the budget so far, of which the first is the initial population."""
     course: list[Chunk] = []
     for phase, evaluations, novelty, gain in given:
-        right = phase in ((EXPLORATION, EXPLOITATION) if course else (INITIAL_POPULATION,))
+        right = phase in (_PHASES if course else (Phase.INITIAL_POPULATION,))
         counted = isinstance(evaluations, int) and not isinstance(evaluations, bool) and evaluations >= 0
         if not (right and counted and _is_number(novelty) and _is_number(gain)):
             raise InvalidInputError(f"The state has a chunk {shown((phase, evaluations, novelty, gain))} that there cannot be.")
-        course.append(Chunk(phase, evaluations, float(novelty), float(gain)))
+        course.append(Chunk(Phase(phase), evaluations, float(novelty), float(gain)))
     if not course:
         raise InvalidInputError("The state has no chunk, not even the initial population.")
     return course
@@ -243,7 +247,7 @@ def _metrics(search: Search, given: Any) -> list[dict[str, Any]]:
             extra = next(name for name in row if name not in columns)
             raise InvalidInputError(f"Row {number} of the state's metrics has {shown(extra)}, which is no metric.")
         for name, value in row.items():
-            fits = value in (EXPLORATION, EXPLOITATION) if name == "phase" else value is None or _is_number(value)
+            fits = value in _PHASES if name == "phase" else value is None or _is_number(value)
             if not fits:
                 raise InvalidInputError(f"Row {number} of the state's metrics has the {name} {shown(value)}.")
     if rows and rows[-1]["evaluations"] != search.evaluations:

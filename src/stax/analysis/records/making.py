@@ -49,7 +49,7 @@ from stax.runs.files import NONSENSE, read_bytes, read_text, write_for_user
 from stax.runs.folder import RunFolder
 from stax.runs.options import as_text
 from stax.runs.result import Result, load
-from stax.search.emitter import EmitterRecord
+from stax.search.emitters.emitter import EmitterRecord
 from stax.search.policy_set import PolicySet
 
 _MOST_CONFIG = 2**20

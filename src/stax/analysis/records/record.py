@@ -33,7 +33,7 @@ from stax.runs.config import RunConfig, parse_toml
 from stax.runs.described_task import DescribedTask
 from stax.runs.files import NONSENSE, checked_json
 from stax.runs.folder import config_of_table
-from stax.search.policy_set import ORIGINS
+from stax.search.vocabulary import ORIGINS
 
 FORMAT, VERSION = "stax-record", 1
 TEXT = "record.json"

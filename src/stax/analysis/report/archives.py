@@ -17,7 +17,8 @@ from stax.analysis.report.wording import Missing, attempt, numbers, plot_words
 from stax.errors import InvalidInputError
 from stax.runs.described_task import DescribedTask
 from stax.runs.result import Result
-from stax.search.policy_set import ORIGINS, PolicySet
+from stax.search.policy_set import PolicySet
+from stax.search.vocabulary import ORIGINS
 from stax.tasks.task import Scene, Task
 
 MOST_POINTS = 6000

@@ -14,6 +14,7 @@ from stax.analysis.report.figure import INK, Figure, axis, evaluations_axis, fig
 from stax.analysis.report.wording import numbers, plot_words
 from stax.errors import InvalidInputError
 from stax.runs.result import Result
+from stax.search.vocabulary import Phase
 
 MOST_STEPS = 1500
 """Of a curve: more cannot be seen."""
@@ -82,11 +83,11 @@ def _phases(result: Result) -> list[dict[str, Any]]:
     else:
         share = exploiting.astype(np.float64)
     found = []
-    for name, color, parts in (("exploration", _EXPLORATION_COLOR, 1 - share), ("exploitation", REWARD_COLOR, share)):
+    for name, color, parts in ((Phase.EXPLORATION, _EXPLORATION_COLOR, 1 - share), (Phase.EXPLOITATION, REWARD_COLOR, share)):
         found.append(
             {
                 "type": "bar",
-                "name": name,
+                "name": name.value,
                 "x": numbers((starts + ends) / 2, 9),
                 "width": numbers(ends - starts),
                 "y": numbers(parts),
@@ -105,7 +106,7 @@ def _chunks(result: Result) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
     whole = all(isinstance(end, int) for end in ends)
     if not whole or sorted(ends) != ends or (ends and (ends[0] < 0 or ends[-1] > result.evaluations)):
         raise InvalidInputError("The table of metrics is damaged: its evaluations are not those of a run.")
-    return np.array(ends, np.int64), np.array([row.get("phase") == "exploitation" for row in result.metrics])
+    return np.array(ends, np.int64), np.array([row.get("phase") == Phase.EXPLOITATION for row in result.metrics])
 
 
 def _gathered(

@@ -12,9 +12,10 @@ import numpy as np
 
 from stax.analysis.measures import EmitterOutcome, emitter_outcomes
 from stax.analysis.report.figure import Figure, axis, evaluations_axis, figure
-from stax.analysis.report.wording import Missing, counted, numbers, plot_words
+from stax.analysis.report.wording import Missing, numbers, plot_words
 from stax.errors import InvalidInputError
 from stax.runs.result import Result
+from stax.wording import counted
 
 MOST_EMITTERS = 1500
 """That are listed and drawn: those that spent the most evaluations."""
@@ -86,14 +87,12 @@ def _last_seen(result: Result) -> dict[int, int]:
 def _about(rows: Sequence[EmitterRow], kinds: Sequence[str]) -> str:
     reasons = Counter(row.outcome.ended_by for row in rows)
     words = ", ".join(f"{count:,} {_reason_words(reason)}" for reason, count in reasons.items())
-    sentences = [f"{counted(len(rows), 'emitter', 'emitters')}: {words}."]
+    sentences = [f"{counted(len(rows), 'emitter')}: {words}."]
     for kind in kinds if tuple(kinds) != ("elitist",) else ():
         some = [row.outcome for row in rows if row.outcome.kind == kind]
         raised = sum(emitter.best_reward > emitter.first_reward for emitter in some)
         spent = sum(emitter.evaluations for emitter in some)
-        sentences.append(
-            f"{kind}: {counted(len(some), 'emitter', 'emitters')}, {spent:,} evaluations, {raised:,} raised their reward."
-        )
+        sentences.append(f"{kind}: {counted(len(some), 'emitter')}, {spent:,} evaluations, {raised:,} raised their reward.")
     return " ".join(sentences)
 
 
@@ -154,7 +153,7 @@ def _hover(row: EmitterRow) -> str:
     lines = [
         f"emitter {emitter.id} ({plot_words(emitter.kind)}), {plot_words(emitter.area)}",
         f"born after {emitter.born:,} evaluations from policy {emitter.ancestor}",
-        f"{counted(emitter.evaluations, 'evaluation', 'evaluations')}, the last after {row.last:,}",
+        f"{counted(emitter.evaluations, 'evaluation')}, the last after {row.last:,}",
         f"reward {emitter.first_reward:.3f} to {emitter.best_reward:.3f}",
         plot_words(_reason_words(emitter.ended_by)),
     ]

@@ -9,22 +9,24 @@ from typing import Any
 
 import numpy as np
 
-from stax.analysis.grouping import entries, word
+from stax.analysis.grouping import entries
 from stax.analysis.measures import HIGHEST_REWARD, SHARES, Measured, budget_by_origin, evaluations_to
 from stax.analysis.picture import AREA_COLORS
-from stax.analysis.report.wording import counted, duration, percent, value_words
+from stax.analysis.report.wording import value_words
 from stax.errors import InvalidInputError
 from stax.runs.config import RunConfig, RunSettings, settings_allowed
 from stax.runs.result import Result
 from stax.search.methods import find_method
 from stax.search.parameters import allowed, make_parameters
+from stax.search.vocabulary import Origin
 from stax.tasks.task import Task
+from stax.wording import counted, duration, percent, setting_text
 
-_ORIGINS = {
-    "initial": "the first population, drawn at random",
-    "exploration": "offspring of the population",
-    "bootstrap": "the first generations of new emitters",
-    "emitter": "emitters that were kept, climbing the reward",
+_ABOUT_ORIGINS = {
+    Origin.INITIAL.word: "the first population, drawn at random",
+    Origin.EXPLORATION.word: "offspring of the population",
+    Origin.BOOTSTRAP.word: "the first generations of new emitters",
+    Origin.EMITTER.word: "emitters that were kept, climbing the reward",
 }
 
 
@@ -92,7 +94,7 @@ def run_facts(config: RunConfig) -> list[Fact]:
         Fact("algo", "method", config.algo, find_method(config.algo).about),
         Fact("preset", "preset", config.preset),
         Fact("seed", "seed", str(config.seed)),
-        Fact("budget", "budget", counted(config.budget, "evaluation", "evaluations")),
+        Fact("budget", "budget", counted(config.budget, "evaluation")),
         Fact("workers", "workers", f"{config.workers:,}", "" if config.backend == "local" else f"on {config.backend}"),
     ]
 
@@ -114,7 +116,9 @@ def settings(config: RunConfig, task: Task) -> list[Setting]:
     for name, about in known.items():
         value, otherwise = (filled.get(name) if given[name] is None else given[name] for given in (used, usual))
         found.append(Setting(name, value_words(value), value_words(otherwise), about.about))
-    options = [Setting(f"task.{name}", word(value), "", "the task's own") for name, value in entries(config.task_options)]
+    options = [
+        Setting(f"task.{name}", setting_text(value), "", "the task's own") for name, value in entries(config.task_options)
+    ]
     return options + found
 
 
@@ -150,7 +154,7 @@ def budget_parts(result: Result) -> list[Part]:
     found = []
     for spent in budget_by_origin(result.ledger["origin"], result.ledger["failed"]):
         failed = f"; {spent.failed:,} failed" if spent.failed else ""
-        found.append(Part(spent.origin, f"{spent.evaluations:,}", spent.share, _ORIGINS[spent.origin] + failed))
+        found.append(Part(spent.origin, f"{spent.evaluations:,}", spent.share, _ABOUT_ORIGINS[spent.origin] + failed))
     return found
 
 
@@ -160,7 +164,7 @@ def budget_parts(result: Result) -> list[Part]:
 def headline(result: Result, measured: Measured) -> list[Fact]:
     """The numbers to look at first."""
     method = find_method(result.algo)
-    novelty = "elites of the grid" if method.elites else "drawn at random" if method.random else "of diverse behaviour"
+    novelty = method.explorer.archive_about
     if result.coverage is None:
         coverage = Fact("coverage", "coverage", "none", "the task has no ground truth to count it on")
     else:
@@ -182,7 +186,7 @@ def _reward_archive(result: Result) -> Fact:
     key, name = "reward_archive_size", "reward archive"
     if not result.config.has_emitters:
         return Fact(key, name, "none", f"{result.algo} keeps none: it has no emitters")
-    about = f"policies, by {counted(len(result.emitters), 'emitter', 'emitters')}"
+    about = f"policies, by {counted(len(result.emitters), 'emitter')}"
     return Fact(key, name, f"{len(result.reward_archive):,}", about)
 
 

@@ -25,12 +25,13 @@ from stax.analysis.report.course import course_figure
 from stax.analysis.report.emitters import EmitterHistories, emitter_histories
 from stax.analysis.report.films import Films, best_films
 from stax.analysis.report.learned import LearnedFacts, learned_facts
-from stax.analysis.report.wording import Missing, counted, duration, percent
+from stax.analysis.report.wording import Missing
 from stax.errors import InvalidInputError, check_choice
 from stax.runs.config import RunConfig, read_toml
 from stax.runs.files import write_for_user
 from stax.runs.folder import RunFolder, how_to_resume
 from stax.runs.result import Result, load
+from stax.wording import counted, duration, percent
 
 SUFFIXES = (".html", ".htm")
 

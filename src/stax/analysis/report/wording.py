@@ -39,25 +39,6 @@ def attempt(make: Callable[[], Content], what: str) -> Content | Missing:
         return Missing(f"{what} failed: {in_one_line(error)}.", surprising=True)
 
 
-def duration(seconds: float) -> str:
-    """As 45 s, 2 min 5 s or 3 h 12 min."""
-    if seconds < 9.95:
-        return f"{seconds:.1f} s"
-    whole = round(seconds)
-    if whole < 60:
-        return f"{whole} s"
-    return f"{whole // 60} min {whole % 60} s" if whole < 3600 else f"{whole // 3600} h {whole % 3600 // 60} min"
-
-
-def percent(share: float) -> str:
-    return f"{100 * share:.1f} %"
-
-
-def counted(count: int, one: str, many: str) -> str:
-    """So many of them, in words."""
-    return f"{count:,} {one if count == 1 else many}"
-
-
 def value_words(value: Any) -> str:
     """The value of a parameter as one would write it."""
     if value is None:

@@ -1,0 +1,90 @@
+"""`stax resume`: goes on with an interrupted run."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from contextlib import redirect_stdout
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from stax.cli.arguments import CommandParser, Commands
+from stax.cli.outcome import print_written
+from stax.streams import print_message
+
+if TYPE_CHECKING:
+    from stax.cli.interruption import Requests
+    from stax.cli.progress import Progress
+    from stax.runs.config import RunConfig
+    from stax.runs.folder import RunFolder
+    from stax.runs.result import Result
+
+
+def add_parser(commands: Commands) -> CommandParser:
+    parser = commands.add_parser(
+        "resume",
+        help="go on with an interrupted run",
+        description="Goes on with a run from its last checkpoint, to the same end as if it had never been interrupted.",
+    )
+    parser.add_run_folder()
+    parser.add_resources()
+    parser.add_argument(
+        "--numerics",
+        choices=("portable", "native"),
+        help="go on with these numerics even if the run had others before (default: refuse; see docs/runs.md)",
+    )
+    parser.add_trust()
+    parser.add_quiet()
+    return parser
+
+
+def run(options: argparse.Namespace) -> int:
+    """Go on with the run, and print the path of its folder."""
+    return print_written(_resume, options)
+
+
+def _resume(options: argparse.Namespace) -> Path:
+    from stax.cli.watched_run import make_callbacks, watch
+    from stax.runs.folder import RunFolder
+    from stax.runs.run import resume
+
+    folder = RunFolder.existing(options.dir)
+    config, _ = folder.read_config()
+    if folder.summary().get("status") == "finished":
+        folder.tidy()
+        _complete(folder, config, options)
+        return folder.path
+
+    def search(progress: Progress, requests: Requests) -> Result:
+        return resume(
+            folder.path,
+            trust=options.trust,
+            workers=options.workers,
+            device=options.device,
+            backend=options.backend,
+            address=options.address,
+            numerics=options.numerics,
+            callbacks=make_callbacks(options, folder.path),
+            observer=progress,
+            stop=lambda: requests.count() > 0,
+        )
+
+    watch(search, folder.path, config, quiet=options.quiet, workers=options.workers or config.workers)
+    return folder.path
+
+
+def _complete(folder: RunFolder, config: RunConfig, options: argparse.Namespace) -> None:
+    """Draw the picture of a finished run if it is missing: the process may have been killed meanwhile."""
+    from stax.cli.watched_run import PICTURE, draw
+    from stax.runs.result import load
+
+    missing = not folder.file(PICTURE).exists()
+    if "task" in config.code and not options.trust:
+        hint = f"; its {PICTURE} is missing, and drawing it takes the task's code, {config.task!r}: say --trust if you trust it"
+    else:
+        hint = f"; its {PICTURE} is missing and will be drawn now"
+    if not options.quiet:
+        print_message(f"the run in {options.dir} is finished{hint if missing else '; there is nothing to do'}.")
+    if missing and ("task" not in config.code or options.trust):
+        with redirect_stdout(sys.stderr):
+            draw(load(folder.path, trust=options.trust), folder.path, config)

@@ -1,0 +1,29 @@
+"""Exit codes of the command, and the outcome of commands that write one file or folder."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from contextlib import nullcontext
+from pathlib import Path
+
+from stax.cli.interruption import was_interrupted
+from stax.streams import print_message, print_path
+from stax.working_folder import code_allowed
+
+DONE, FAILED, WRONG_USAGE, INTERRUPTED = 0, 1, 2, 130
+
+
+def print_written(write: Callable[[argparse.Namespace], Path], options: argparse.Namespace) -> int:
+    """Call `write`, print the path that it returns, and return the exit code; a failure is reported in one line."""
+    try:
+        with code_allowed() if options.trust else nullcontext():
+            path = write(options)
+    except (RuntimeError, MemoryError) as error:
+        if was_interrupted():
+            raise
+        lack = "there is not enough memory: " if isinstance(error, MemoryError) else ""
+        print_message(f"{lack}{error or 'nothing is left'}")
+        return FAILED
+    print_path(path)
+    return DONE

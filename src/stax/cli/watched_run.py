@@ -1,0 +1,110 @@
+"""A search with everything that a person sees of it: the display, warnings, the summary and the picture."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, redirect_stdout
+from pathlib import Path
+from typing import Any
+
+from stax.cli.interruption import Requests, requests_to_stop, was_interrupted
+from stax.cli.progress import Progress, choose_progress
+from stax.compiling import compile_quietly
+from stax.errors import InvalidInputError, in_one_line
+from stax.runs.callbacks import Callback
+from stax.runs.config import RunConfig
+from stax.runs.folder import RunFolder, how_to_resume
+from stax.runs.result import Result
+from stax.runs.run import RunInterrupted
+from stax.streams import print_message
+
+PICTURE = "archives.png"
+"""The file of a run folder that shows its archives."""
+
+
+def make_callbacks(options: argparse.Namespace, folder: Path) -> list[Callback]:
+    """Return the callbacks that the options ask for."""
+    if options.tensorboard is None:
+        return []
+    from stax.ecosystem.tensorboard_callback import TensorBoardCallback
+
+    # Each run has its own folder; otherwise the curves of two runs would be joined.
+    return [TensorBoardCallback(Path(options.tensorboard) / folder.resolve().name)]
+
+
+def watch(
+    search: Callable[[Progress, Requests], Result], folder: Path, config: RunConfig, *, quiet: bool, workers: int
+) -> None:
+    """Run a search, show how it goes, and draw and sum up what it has found."""
+    if quiet:
+        compile_quietly()
+    progress = choose_progress(quiet=quiet, preset=config.preset, workers=workers)
+    try:
+        # Standard output carries only the path of the folder: what a user's own task prints goes to standard error.
+        with redirect_stdout(sys.stderr), _warnings_in_one_line(), requests_to_stop(progress) as requests, progress:
+            result = search(progress, requests)
+    except RunInterrupted as interrupted:
+        raise KeyboardInterrupt(
+            f"interrupted after {interrupted.evaluations:,} evaluations; all is saved, go on with: {how_to_resume(folder, config)}"
+        ) from None
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(f"interrupted{_how_to_go_on(folder, config)}") from None
+    except (RuntimeError, MemoryError, InvalidInputError) as error:
+        hint = _how_to_go_on(folder, config) if progress.begun else ""
+        if not hint or "stax resume" in str(error):
+            raise
+        # Some subclasses cannot be made from a message, such as NumPy's own for memory.
+        kind = next(kind for kind in (RuntimeError, MemoryError, InvalidInputError) if isinstance(error, kind))
+        raise kind(f"{error}{'' if str(error).endswith('.') else '.'} It is kept{hint}") from error
+    with redirect_stdout(sys.stderr):
+        draw(result, folder, config)
+    if not quiet:
+        from stax.cli.summary import summary_lines
+
+        print(*summary_lines(result, folder, _columns()), sep="\n", file=sys.stderr)
+
+
+def _columns() -> int | None:
+    """Return the width of the terminal that messages go to; None if they go elsewhere."""
+    try:
+        return os.get_terminal_size(sys.stderr.fileno()).columns if sys.stderr.isatty() else None
+    except (OSError, ValueError):  # it has been closed meanwhile
+        return None
+
+
+def _how_to_go_on(folder: Path, config: RunConfig) -> str:
+    """Return how to go on from the last checkpoint, if there is one."""
+    kept = RunFolder(folder).checkpoints() if folder.is_dir() else []
+    if not kept:
+        return ""
+    return f"; go on from the checkpoint after {int(kept[0].stem):,} evaluations with: {how_to_resume(folder, config)}"
+
+
+@contextmanager
+def _warnings_in_one_line() -> Iterator[None]:
+    def show(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
+        if issubclass(category, RuntimeWarning):
+            print_message(f"warning: {message}")
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", RuntimeWarning)
+        warnings.showwarning = show
+        yield
+
+
+def draw(result: Result, folder: Path, config: RunConfig) -> None:
+    """Draw the picture of a finished run; if that fails, one line says why, since the results themselves are safe."""
+    try:
+        from stax.analysis.picture import draw_result
+
+        draw_result(result, folder / PICTURE)
+    except (Exception, KeyboardInterrupt) as error:  # a user's own task may raise anything while it draws
+        if isinstance(error, KeyboardInterrupt) or was_interrupted():
+            raise KeyboardInterrupt(
+                f"interrupted while the picture was drawn; all results are saved, draw it with: {how_to_resume(folder, config)}"
+            ) from None
+        print_message(f"the picture could not be drawn: {in_one_line(error)}")

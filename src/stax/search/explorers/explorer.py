@@ -1,0 +1,100 @@
+"""The base class of explorers: where new genomes come from during exploration, and which policies are kept.
+
+To add a way of exploring, write a subclass of `Explorer` with the method `generation` in a file of its own, and name it in a row of
+the table of methods (`stax.search.methods`). An explorer has no state: all that changes is in the attributes of the search.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Generator
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stax.errors import InvalidInputError
+from stax.search.grid import Elites
+from stax.search.policy_set import GrowingSet, PolicySet
+from stax.search.variation import mutate, random_genomes
+from stax.search.vocabulary import Origin
+from stax.tasks.task import Genomes, Rollouts
+
+if TYPE_CHECKING:
+    from stax.search.parameters import Parameters
+    from stax.search.search import Search
+
+Asking = Generator[Genomes, Rollouts, None]
+"""A part of the search that asks for evaluations by yielding genomes."""
+
+
+class Explorer(ABC):
+    """A way of exploring. Its attributes tell what a method with this explorer can and cannot do."""
+
+    name: str
+    """Name of the way of exploring."""
+    selection_about: str
+    """Description of the selection, for `stax algos`."""
+    archive_about: str = "of diverse behaviour"
+    """Description of the policies in the novelty archive, for the report."""
+    objectives: tuple[str, ...] = ()
+    """Columns of the policies that selection maximises: novelty, surprise, reward."""
+    descriptors: tuple[str, ...] = ("learned", "ground-truth", "states")
+    """Values of the parameter `descriptor` that it works with."""
+    descriptors_because: str = "which compares behaviours"
+    """Reason for that, as part of a sentence."""
+    no_emitters_because: str = ""
+    """Reason why there can be no emitters, as part of a sentence; empty if there can."""
+    needs_grid: bool = False
+    """Whether it needs the grid over the ground truth, which coverage is also measured on."""
+
+    def check(self, method: str, parameters: Parameters) -> None:
+        """Raise `stax.InvalidInputError` if the method cannot work with these parameters."""
+        if parameters.descriptor not in self.descriptors:
+            *others, last = map(repr, self.descriptors)
+            allowed = f"{', '.join(others)} or {last}" if others else last
+            raise InvalidInputError(
+                f"Parameter descriptor must be {allowed} for {method}, {self.descriptors_because}, not {parameters.descriptor!r}."
+            )
+        if parameters.emitters and self.no_emitters_because:
+            raise InvalidInputError(f"Parameter emitters must be false for {method}, {self.no_emitters_because}, not True.")
+
+    def make_archive(self, search: Search, like: PolicySet) -> GrowingSet | Elites:
+        """Make the empty novelty archive A_Nov, for policies with columns like these."""
+        return GrowingSet(like)
+
+    def start(self, search: Search) -> Asking:
+        """Sample and evaluate the initial population Gamma_0."""
+        wanted = search.parameters.population_size
+        policies = yield from search.evaluate(*self.draw(search, wanted), Origin.INITIAL)
+        if not len(policies):
+            raise RuntimeError(
+                f"All {wanted} evaluations of the initial population failed on task {search.task.name!r}, so there is nobody to search with."
+            )
+        search.population = policies
+        search.offspring = policies.take(slice(0, 0))
+        search.found_rewards(policies)
+
+    def explore(self, search: Search) -> Asking:
+        """Explore for one chunk of the budget."""
+        chunk_end = search.evaluations + search.parameters.chunk_size
+        while search.evaluations < chunk_end and search.budget_left:
+            yield from self.generation(search)
+
+    @abstractmethod
+    def generation(self, search: Search) -> Asking:
+        """Generate and evaluate offspring, and update the containers of the search."""
+
+    @staticmethod
+    def draw(search: Search, count: int) -> tuple[Genomes, NDArray[np.int64]]:
+        """Draw random genomes, and return them with the ids of their parents: none."""
+        genomes = random_genomes(search.random.initial, count, search.task.genome_size, search.bounds)
+        return genomes, np.full(count, -1)
+
+    @staticmethod
+    def offspring_of(search: Search, parents: PolicySet) -> Generator[Genomes, Rollouts, PolicySet]:
+        """Evaluate m mutated copies of each parent."""
+        parameters = search.parameters
+        parents = parents.take(np.repeat(np.arange(len(parents)), parameters.offspring_per_parent))
+        genomes = mutate(parents.genome, parameters.mutation_sigma, search.random.mutation, search.bounds)
+        return (yield from search.evaluate(genomes, parents.id, Origin.EXPLORATION))

@@ -1,0 +1,39 @@
+"""MAP-Elites: exploration from a grid of elites."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+from stax.search.explorers.explorer import Asking, Explorer
+from stax.search.grid import Elites, Grid
+from stax.search.policy_set import PolicySet
+
+if TYPE_CHECKING:
+    from stax.search.search import Search
+
+
+class GridExplorer(Explorer):
+    """MAP-Elites: parents are drawn uniformly from the elites, and their offspring are offered to the grid."""
+
+    name = "grid"
+    selection_about = "none: parents are drawn from the grid of elites"
+    archive_about = "elites of the grid"
+    objectives = ("reward",)
+    descriptors = ("ground-truth",)
+    descriptors_because = "whose grid lies in that space"
+    no_emitters_because = "which has no population to explore with"
+    needs_grid = True
+
+    def make_archive(self, search: Search, like: PolicySet) -> Elites:
+        equals_replace = search.parameters.elite_replacement == "not-worse"
+        return Elites(like, cast(Grid, search.grid), equals_replace=equals_replace)
+
+    def start(self, search: Search) -> Asking:
+        yield from super().start(search)
+        search.novelty_archive.append(search.population)
+
+    def generation(self, search: Search) -> Asking:
+        elites = search.novelty_archive.policies
+        chosen = search.random.parents.integers(len(elites), size=search.parameters.population_size)
+        search.offspring = yield from self.offspring_of(search, elites.take(chosen))
+        search.novelty_archive.append(search.offspring)

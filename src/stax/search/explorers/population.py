@@ -1,0 +1,65 @@
+"""Algorithm 2: exploration with a population that NSGA-II selects."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stax.search.explorers.explorer import Asking, Explorer
+from stax.search.policy_set import PolicySet
+from stax.search.selection import select
+from stax.search.variation import sample
+
+if TYPE_CHECKING:
+    from stax.search.search import Search
+
+
+class PopulationExplorer(Explorer):
+    """The paper's exploration (Algorithm 2): parents and offspring compete, and NSGA-II selects among them.
+
+    Args:
+        objectives: columns of the policies that selection maximises.
+    """
+
+    name = "population"
+
+    def __init__(self, *objectives: str) -> None:
+        self.objectives = objectives
+        together = " together, with NSGA-II" if len(objectives) > 1 else ""
+        self.selection_about = f"by {' and '.join(objectives)}{together}"
+        if "surprise" in objectives:
+            self.descriptors, self.descriptors_because = ("learned",), "whose selection needs surprise"
+
+    def generation(self, search: Search) -> Asking:
+        parameters = search.parameters
+
+        # Generate offspring from the population, and evaluate them
+        offspring = yield from self.offspring_of(search, search.population)
+
+        # Novelty; of the parents again too, since the archive has grown
+        family = PolicySet.concat([search.population, offspring])
+        search.references.surround(family)
+        search.measure_novelty(family)
+        offspring = family.take(slice(len(search.population), None))
+
+        # Store rewarding policies as emitter candidates, and N_Q offspring in the novelty archive
+        search.found_rewards(offspring)
+        if parameters.archive_selection == "most-novel":
+            stored = select(offspring.novelty[:, None], parameters.archive_additions)
+        else:
+            stored = sample(search.random.archive, len(offspring), parameters.archive_additions)
+        search.add_to_novelty_archive(offspring.take(stored))
+
+        # NSGA-II selection over parents and offspring
+        if parameters.population_update == "selection":
+            survivors = select(self.objective_values(search, family), parameters.population_size)
+        else:
+            survivors = np.arange(len(search.population))
+        search.population, search.offspring = family.take(survivors), offspring
+        search.surround()
+
+    def objective_values(self, search: Search, policies: PolicySet) -> NDArray[np.float64]:
+        """Return the values (n, objectives) that selection maximises."""
+        return np.stack([getattr(policies, name) for name in self.objectives], axis=1)

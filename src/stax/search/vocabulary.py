@@ -1,0 +1,38 @@
+"""The words that the search, its files and its readers share."""
+
+from __future__ import annotations
+
+from enum import IntEnum, StrEnum
+
+
+class Phase(StrEnum):
+    """A phase of the search, as observers, the metrics and schedulers name it."""
+
+    INITIAL_POPULATION = "initial population"
+    EXPLORATION = "exploration"
+    TRAINING = "training"
+    """Training of the autoencoder, a part of exploration."""
+    EXPLOITATION = "exploitation"
+    """Bootstrap step and emitter step together."""
+    BOOTSTRAP = "bootstrap"
+    """First step of exploitation."""
+    EMITTERS = "emitters"
+    """Second step of exploitation."""
+
+
+class Origin(IntEnum):
+    """The step of the search that made a policy. Arrays hold the number, tables the word."""
+
+    INITIAL = 0
+    EXPLORATION = 1
+    BOOTSTRAP = 2
+    EMITTER = 3
+
+    @property
+    def word(self) -> str:
+        """Word for the origin in tables and files."""
+        return self.name.lower()
+
+
+ORIGINS = tuple(origin.word for origin in Origin)
+"""Words for the origins, by their numbers."""
