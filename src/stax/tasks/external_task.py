@@ -47,7 +47,9 @@ class ExternalTask(Task):
         self.observation_shape = tuple(observation_shape)
         self.observation_samples = observation_samples
         usual = "float32" if len(self.observation_shape) == 1 else "uint8"
-        self.observation_dtype = check_choice("observation_dtype", observation_dtype or usual, ("float32", "uint8"))
+        self.observation_dtype = check_choice(
+            "observation_dtype", usual if observation_dtype is None else observation_dtype, ("float32", "uint8")
+        )
         self.genome_bounds = checked_bounds("genome_bounds", genome_bounds)
         if ground_truth_bounds is not None:
             self.ground_truth_bounds = checked_pairs(ground_truth_bounds)
