@@ -2,32 +2,46 @@
 PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
+DEMO_STAMP := .venv/.installed-for-demo
+# Only what is imported gets compiled to bytecode, and nothing is cached: that halves the time and spares the disk.
+INSTALL := $(BIN)/python -m pip install --disable-pip-version-check --no-cache-dir --no-compile -c constraints.txt
 # Where Matplotlib keeps its list of fonts, which would otherwise be in the home folder.
 export MPLCONFIGDIR := $(CURDIR)/.venv/matplotlib
 
-.PHONY: setup demo test check format bench reference docs tutorials site clean
+.PHONY: setup demo test check format bench reference docs tutorials site release clean
 
 setup: $(STAMP)
 
-$(STAMP): pyproject.toml constraints.txt
+$(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "STAX needs Python 3.11 or newer; set PYTHON=python3.11 or the like." >&2; exit 2; }
-	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	PIP_CACHE_DIR=.venv/pip-cache $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	$(PYTHON) -m venv .venv
+
+$(STAMP): pyproject.toml constraints.txt | $(BIN)/python
+	@echo "Installing STAX with all extras and the tools for development into .venv: about 2.5 GB with a CPU build of PyTorch."
+	$(INSTALL) -e '.[dev]'
+	@touch $@ $(DEMO_STAMP)
+
+# The demo needs the core and what draws its picture.
+$(DEMO_STAMP): pyproject.toml constraints.txt | $(BIN)/python
+	@echo "Installing STAX and what draws its picture into .venv: about 1.4 GB with a CPU build of PyTorch."
+	$(INSTALL) -e '.[plots]'
 	@touch $@
 
 # One search on HardMaze, of about two minutes on two cores: the summary is printed, the picture is demo/.../archives.png.
 DEMO_BUDGET ?= 45000
-demo: setup
+demo: $(DEMO_STAMP)
 	$(BIN)/stax run hard-maze --budget $(DEMO_BUDGET) --out demo/hard-maze-$$(date +%Y%m%d-%H%M%S)
 
-# Two files of tests at a time; those of one file one after the other, since they share what they set up.
+# Two files of tests at a time, the longest first (tests/conftest.py). The tests of a file run one after the other, since they share
+# what they set up.
 test: setup
-	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile
+	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
 
 check: setup
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
 
 format: setup
 	$(BIN)/ruff check --fix .
@@ -40,7 +54,7 @@ bench: setup
 reference: setup
 	$(BIN)/python benchmarks/compare_reference.py --reference $(REFERENCE)
 
-# The pictures and numbers of docs/tasks.md, and the parameter table of docs/algorithms/README.md.
+# The pictures and numbers of docs/tasks.md, the parameter tables, and the line numbers in docs/algorithms/stax.md.
 docs: setup
 	$(BIN)/python docs/make_tasks_page.py
 	$(BIN)/python docs/make_algorithm_pages.py
@@ -52,6 +66,10 @@ tutorials: setup
 # The documentation as pages: site/index.html. A warning is an error.
 site: setup
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+
+# Wheel and sdist in dist/, checked and tried in an empty environment; nothing is published. make release TRIAL=1 before the changelog has a date.
+release:
+	PYTHON=$(PYTHON) TRIAL=$(TRIAL) .ci/release
 
 clean:
 	rm -rf site .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis demo dist build
