@@ -1,4 +1,4 @@
-"""The metrics of a run as a CSV file that grows with every chunk."""
+"""Callback that writes the metrics of a run to a CSV file."""
 
 from __future__ import annotations
 
@@ -13,40 +13,42 @@ from stax.runs.files import atomic_write, open_regular, open_to_append
 from stax.search.search import Search
 
 _ROW_BYTES = 2**20
-"""Bytes of a row of metrics."""
+"""Most bytes read of a row of metrics."""
 
 
 class CsvCallback(Callback):
-    """Writes a row of metrics after every chunk, with the columns of a run folder's `metrics.csv`.
+    """Callback that writes a row of metrics after every chunk, with the columns of a run folder's `metrics.csv`.
 
-    The file of a run that is resumed is brought to where the run goes on, and then continued: it ends as if the run had never been
-    interrupted.
+    When a run is resumed, rows after the checkpoint are removed and the file is continued, so that it ends as if the run had never
+    been interrupted.
 
     Args:
-        path: of the file, which must not exist yet when a run begins; its folder is made if need be.
+        path: the file, which must not exist yet when a run begins. Its folder is made if it does not exist.
     """
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
+        self._written = 0
 
     def at_start(self, search: Search) -> None:
         if self.path.is_dir() or (self.path.exists() and self.path.stat().st_size):
-            raise InvalidInputError(f"The file {str(self.path)!r} for metrics is there already; give a new one.")
+            raise InvalidInputError(f"The file {str(self.path)!r} for metrics exists already; give another one.")
         self._begin([])
 
     def at_resume(self, search: Search) -> None:
-        if self.path.is_file() and self.path.stat().st_size and not self._is_ours(search):
+        if self.path.is_file() and self.path.stat().st_size and not self._belongs_to(search):
             raise InvalidInputError(f"The file {str(self.path)!r} does not hold the metrics of this run; give another one.")
         self._begin(search.metrics)
 
     def after_chunk(self, search: Search) -> None:
         with open_to_append(self.path) as file:
-            file.write(self._text(search.metrics[-1:], header=len(search.metrics) == 1))
+            file.write(self._text(search.metrics[self._written :], header=not self._written))
+        self._written = len(search.metrics)
 
-    def _is_ours(self, search: Search) -> bool:
-        """Whether it begins as this run did; how long that took does not count."""
+    def _belongs_to(self, search: Search) -> bool:
+        """Return whether the file begins with this run's metrics, apart from columns of seconds."""
         with open_regular(self.path, "The file for metrics") as file:
-            # No more than two rows: what follows may be anything.
+            # Read no more than two rows, since the file may be anything.
             lines = [file.readline(_ROW_BYTES).decode(errors="replace") for _ in range(2)]
         try:
             columns, first = [next(csv.reader([line]), []) for line in lines]
@@ -65,6 +67,7 @@ class CsvCallback(Callback):
             self.path.parent.mkdir(parents=True, exist_ok=True)
             with atomic_write(self.path) as file:
                 file.write(self._text(rows, header=bool(rows)))
+            self._written = len(rows)
         except OSError as error:
             raise InvalidInputError(f"The file {str(self.path)!r} for metrics cannot be written: {error.strerror}.") from None
 

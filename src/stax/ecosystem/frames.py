@@ -1,7 +1,7 @@
-"""Results as pandas data frames, and policies back from one.
+"""Conversion of results to pandas data frames, and of data frames to policies.
 
-A column of numbers keeps its name; one of arrays becomes a column a number: `genome_0`, `genome_1`, ..., `snapshots_0_0`, ... Origins are
-words.
+A column of numbers keeps its name. A column of arrays becomes one column for each number: `genome_0`, `genome_1`, ...,
+`snapshots_0_0`, ... Origins are words.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from stax.ecosystem.given_policies import given_policies
 from stax.errors import InvalidInputError
+from stax.extras import import_extra
 from stax.search.emitters.emitter import EmitterRecord
 from stax.search.policy_set import PolicySet
 from stax.search.vocabulary import ORIGINS
@@ -30,17 +31,17 @@ if TYPE_CHECKING:
 _SCALARS = ("id", "parent", "born", "origin", "emitter", "reward", "reward_area", "steps", "novelty", "surprise")
 _ARRAYS = ("ground_truth", "descriptor", "genome", "snapshots")
 DEFAULT_COLUMNS = (*_SCALARS, "ground_truth", "descriptor", "genome")
-"""All but the snapshots, which may be whole pictures."""
+"""All columns but the snapshots, which may be complete pictures."""
 _FLOATS = ("reward", "novelty", "surprise")
 _ARRAY_COLUMN = re.compile(rf"({'|'.join(_ARRAYS)})((?:_\d+)+)", re.ASCII)
 
 
 def policies_frame(policies: PolicySet, columns: Sequence[str] = DEFAULT_COLUMNS) -> pandas.DataFrame:
-    """Policies as a data frame, a row each; the same as `policies.to_pandas`.
+    """Return policies as a data frame with a row per policy; the same as `policies.to_pandas`.
 
     Args:
-        policies: an archive, for instance.
-        columns: which, by the names of `PolicySet`, in this order; all but `snapshots` by default.
+        policies: for instance an archive.
+        columns: names of columns of `PolicySet`, in the order wanted; all but `snapshots` by default.
     """
     known = policies.columns()
     for name in columns:
@@ -50,10 +51,10 @@ def policies_frame(policies: PolicySet, columns: Sequence[str] = DEFAULT_COLUMNS
 
 
 def result_frames(result: Result) -> dict[str, pandas.DataFrame]:
-    """All tables of a result; the same as `result.frames()`.
+    """Return all tables of a result as data frames; the same as `result.frames()`.
 
     Args:
-        result: of a run that was just done, or loaded.
+        result: the result of a run, from `stax.run`, `stax.resume` or `stax.load`.
 
     Returns:
         `novelty_archive`, `reward_archive`, `ledger`, `metrics` and `emitters`.
@@ -67,10 +68,13 @@ def result_frames(result: Result) -> dict[str, pandas.DataFrame]:
     }
 
 
-def _table(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> pandas.DataFrame:
-    """Rows of numbers and words; a number that is not there is nan."""
-    import pandas
+def _import_pandas() -> Any:
+    return import_extra("pandas", "pandas", "A data frame")
 
+
+def _table(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> pandas.DataFrame:
+    """Make a data frame from rows of numbers and words; a missing number is nan."""
+    pandas = _import_pandas()
     table = {name: [row[name] for row in rows] for name in columns}
     for name, values in table.items():
         if not any(isinstance(value, str) for value in values):
@@ -79,9 +83,8 @@ def _table(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> pandas.
 
 
 def _frame(columns: Mapping[str, NDArray[Any]]) -> pandas.DataFrame:
-    """Copies of the columns, flat."""
-    import pandas
-
+    """Make a data frame from copies of the columns, with one column per number of an array."""
+    pandas = _import_pandas()
     flat: dict[str, Any] = {}
     for name, values in columns.items():
         if name == "origin":
@@ -95,18 +98,17 @@ def _frame(columns: Mapping[str, NDArray[Any]]) -> pandas.DataFrame:
 
 
 def policies_from_frame(frame: pandas.DataFrame, task: Task) -> PolicySet:
-    """Policies from a data frame, checked; the same as `PolicySet.from_pandas`.
+    """Make checked policies from a data frame; the same as `PolicySet.from_pandas`.
 
-    Needed are the columns `genome_0`... and `reward`, and `ground_truth_0`... if the task has one. What else is missing is not known:
-    ids are counted from 0, `parent` and `emitter` are -1, `novelty` and `surprise` nan, `descriptor` and `snapshots` have no numbers. In
-    which areas rewards were paid is told from the ground truth. Columns of other names are left alone.
+    The columns `genome_0`... and `reward` are required, and `ground_truth_0`... if the task has a ground truth. Other missing columns
+    are filled in: ids are counted from 0, `parent` and `emitter` are -1, `novelty` and `surprise` are nan, `descriptor` and
+    `snapshots` have no numbers, and reward areas are computed from the ground truth. Columns with other names are ignored.
 
     Args:
         frame: a row per policy, with columns as `policies_frame` names them.
-        task: the policies'.
+        task: the task of the policies.
     """
-    import pandas
-
+    pandas = _import_pandas()
     if not isinstance(frame, pandas.DataFrame):
         raise InvalidInputError(f"The frame must be a pandas DataFrame, not {type(frame).__name__}.")
     if not frame.columns.is_unique:
@@ -121,7 +123,7 @@ def policies_from_frame(frame: pandas.DataFrame, task: Task) -> PolicySet:
 
 
 def _places(frame: pandas.DataFrame) -> dict[str, list[tuple[int, ...]]]:
-    """The numbers in the names of columns that make up an array."""
+    """Return the indices in the names of columns that make up an array."""
     places: dict[str, list[tuple[int, ...]]] = {}
     for column in frame.columns:
         match = _ARRAY_COLUMN.fullmatch(str(column))
@@ -129,13 +131,15 @@ def _places(frame: pandas.DataFrame) -> dict[str, list[tuple[int, ...]]]:
             places.setdefault(match[1], []).append(tuple(int(number) for number in match[2][1:].split("_")))
     for name, found in places.items():
         if len({len(place) for place in found}) > 1:
-            raise InvalidInputError(f"The columns {name}_... of the frame have names of different depths.")
+            raise InvalidInputError(
+                f"The columns {name}_... of the frame must all have the same number of indices in their names."
+            )
     return places
 
 
 def _array(frame: pandas.DataFrame, name: str, shape: tuple[int, ...], found: list[tuple[int, ...]]) -> NDArray[Any]:
     first, last = (f"{name}_{'_'.join(map(str, place))}" for place in ([0] * len(shape), [side - 1 for side in shape]))
-    # Not so many names as a stranger's shape would have: as many as there are columns.
+    # Compare numbers before making names: a wrong column such as genome_1000000000 must not lead to as many names.
     if math.prod(shape) != len(found) or any(len(place) != len(shape) for place in found):
         raise InvalidInputError(
             f"The frame has {len(found)} columns of {name}; there must be {math.prod(shape)}, {first} to {last}."
@@ -161,7 +165,7 @@ def _scalars(frame: pandas.DataFrame, name: str) -> NDArray[Any]:
         return values.astype(np.float64)
     wrong = ~(np.isfinite(values) & (np.floor(values) == values) & (np.abs(values) < 2.0**63))
     if wrong.any():
-        raise InvalidInputError(f"Column {name} of the frame must hold whole numbers, not {values[wrong][0]}.")
+        raise InvalidInputError(f"Column {name} of the frame must hold integers, not {values[wrong][0]}.")
     return values.astype(np.int64)
 
 

@@ -1,5 +1,4 @@
-"""Policies that come from elsewhere, checked and completed: what a table or another library's archive knows of them is a part of
-what a search knows."""
+"""Policies from tables and archives of other libraries, checked and completed with the columns that are missing."""
 
 from __future__ import annotations
 
@@ -13,27 +12,27 @@ from stax.errors import InvalidInputError
 from stax.search.policy_set import PolicySet
 from stax.tasks.task import Task, area_rewards
 
-_WHOLE = {"parent": -1, "born": 0, "origin": 0, "emitter": -1, "steps": 0}
-"""What stands for not known, where numbers are whole."""
+_UNKNOWN = {"parent": -1, "born": 0, "origin": 0, "emitter": -1, "steps": 0}
+"""Values for unknown integers."""
 _MOST_EVALUATIONS = 2**62
-"""No run has so many; ids of another run are as good as those of this one."""
+"""Limit on ids. No run has so many evaluations; ids from other runs are accepted."""
 
 
 def given_policies(columns: Mapping[str, NDArray[Any]], task: Task, what: str) -> PolicySet:
-    """A set of policies of a task from some of its columns, or one sentence that says why that cannot be.
+    """Make a set of policies of a task from some of its columns, or raise an error that says what is wrong.
 
-    Needed are `genome` and `reward`, and `ground_truth` if the task has one. What else is missing is not known: ids are counted from
-    0, `parent` and `emitter` are -1, `novelty` and `surprise` nan, `descriptor` and `snapshots` have no numbers.
+    `genome` and `reward` are required, and `ground_truth` if the task has one. Other missing columns are filled in: ids are counted
+    from 0, `parent` and `emitter` are -1, `novelty` and `surprise` are nan, `descriptor` and `snapshots` have no numbers.
 
     Args:
-        columns: arrays by the names that `PolicySet` has.
-        task: the policies'.
-        what: where they come from, for the sentence.
+        columns: arrays by the names of the columns of `PolicySet`.
+        task: the task of the policies.
+        what: the source of the policies, for error messages.
     """
     needed = ["genome", "reward"] + ([] if task.ground_truth_bounds is None else ["ground_truth"])
     missing = [name for name in needed if name not in columns]
     if missing:
-        raise InvalidInputError(f"{what} has no {' and no '.join(missing)}, which policies of task {task.name!r} have.")
+        raise InvalidInputError(f"{what} has no {' and no '.join(missing)}, which policies of task {task.name!r} must have.")
     rows = len(columns["reward"])
     for name in needed:
         _check_numbers(name, columns[name], what)
@@ -41,7 +40,7 @@ def given_policies(columns: Mapping[str, NDArray[Any]], task: Task, what: str) -
         raise InvalidInputError(f"{what} has the reward {columns['reward'].min()}; rewards must not be negative.")
     unknown: dict[str, NDArray[Any]] = {
         "id": np.arange(rows),
-        **{name: np.full(rows, value) for name, value in _WHOLE.items()},
+        **{name: np.full(rows, value) for name, value in _UNKNOWN.items()},
         "ground_truth": np.empty((rows, 0)),
         "descriptor": np.empty((rows, 0)),
         "snapshots": np.empty((rows, task.observation_samples, 0)),
@@ -65,7 +64,7 @@ def _check_numbers(name: str, values: NDArray[Any], what: str) -> None:
 
 
 def _reward_areas(reward: NDArray[Any], ground_truth: NDArray[Any], task: Task, what: str) -> NDArray[np.int64]:
-    """The areas that rewards were paid in, where the ground truth or the task leaves no doubt."""
+    """Return the areas in which rewards were paid, where the ground truth or the task determines them."""
     rewarded = reward > 0
     if len(task.reward_areas) == 1:
         return np.where(rewarded, 0, -1).astype(np.int64)
@@ -80,6 +79,6 @@ def _reward_areas(reward: NDArray[Any], ground_truth: NDArray[Any], task: Task, 
         return np.where(rewarded, area, -1).astype(np.int64)
     if rewarded.any():
         raise InvalidInputError(
-            f"{what} has no reward_area, and where task {task.name!r} pays rewards in {len(task.reward_areas)} areas cannot be told otherwise."
+            f"{what} must have reward_area: it cannot be computed for task {task.name!r} with its {len(task.reward_areas)} reward areas."
         )
     return np.full(len(reward), -1, np.int64)

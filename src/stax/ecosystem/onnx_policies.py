@@ -1,7 +1,9 @@
-"""The built-in policy as an ONNX file, for robots, browsers and other languages.
+"""Export of the built-in policy as an ONNX file, for robots, browsers and other languages.
 
-The graph has one input, `observation` (n, inputs), and one output, `action` (n, outputs), for any n. It is put together here rather than
-traced from PyTorch: a dozen nodes, the same bytes for the same policy, and nothing but the package `onnx` is needed (extra `onnx`).
+The graph has one input, `observation` (n, inputs), and one output, `action` (n, outputs), for any n. It is built here, five
+nodes a layer, rather than traced from PyTorch. This takes 8 ms, gives the same bytes for the same policy, and needs nothing but
+the package `onnx` (extra `onnx`); PyTorch's exporter needs `onnxscript` and seconds. The graph computes in 64 bits as the
+search does, because a rollout amplifies rounding.
 """
 
 from __future__ import annotations
@@ -14,23 +16,24 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from stax.analysis.replay import check_file
-from stax.ecosystem.extras import import_extra
+from stax.constraints import check_choice
 from stax.ecosystem.policy_layers import checked_policy, layers
-from stax.errors import InvalidInputError, check_choice
+from stax.errors import InvalidInputError
+from stax.extras import import_extra
 from stax.runs.files import write_for_user
 from stax.tasks.task import Task
 
 SUFFIX = ".onnx"
 PRECISIONS = ("float64", "float32")
 _OPSET, _IR = 17, 8
-"""Of 2022, which any runtime knows by now; the graph needs nothing newer."""
+"""Versions of ONNX from 2022, which current runtimes support; the graph needs nothing newer."""
 
 
 def check_policy_file(path: str | Path) -> Path:
-    """The path, if a policy can be written there."""
+    """Return the path, if a policy can be written there."""
     path = Path(path)
     if path.suffix.lower() != SUFFIX:
-        raise InvalidInputError(f"A policy is exported as a {SUFFIX} file, not as {str(path)!r}.")
+        raise InvalidInputError(f"The name of an exported policy must end with {SUFFIX}, not {str(path)!r}.")
     check_file(path)
     return path
 
@@ -43,14 +46,14 @@ def export_policy(
     precision: str = "float64",
     about: Mapping[str, object] | None = None,
 ) -> Path:
-    """Writes a policy as an ONNX file, whole or not at all, and returns its path.
+    """Write a policy as an ONNX file, atomically, and return its path.
 
     Args:
-        task: one whose policies are networks, as those of the built-in tasks are; or the sizes of the network's layers, inputs first.
-        genome: the policy's, (genome_size,).
-        path: of the file, which ends with .onnx; its folder is made if need be.
-        precision: of the observations, the weights and the actions: `float64`, as in the search, or `float32`.
-        about: words to go into the file's metadata.
+        task: a task whose policies are networks, such as the built-in ones; or the sizes of the network's layers, inputs first.
+        genome: the policy's genome, (genome_size,).
+        path: the file, which ends with .onnx. Its folder is made if it does not exist.
+        precision: precision of the observations, the weights and the actions: `float64`, as in the search, or `float32`.
+        about: text for the file's metadata.
     """
     target = check_policy_file(path)
     check_choice("precision", precision, PRECISIONS)

@@ -1,4 +1,4 @@
-"""A genome as the layers of the network that it is."""
+"""The layers of the network that a genome describes."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from stax.tasks.task import Genomes, Task, check_genomes
 
 
 def checked_policy(task: Task | Sequence[int], genome: ArrayLike) -> tuple[tuple[int, ...], Genomes]:
-    """The sizes of the policy's layers and its genome (genome_size,), or one sentence that says why there is no such network.
+    """Return the sizes of the policy's layers and its genome (genome_size,), or raise an error that says what is wrong.
 
     Args:
         task: a task whose policies are networks, or the sizes of the layers, inputs first.
-        genome: the policy's.
+        genome: the policy's genome.
     """
     given = task.policy_sizes if isinstance(task, Task) else task
     if isinstance(task, Task) and given is None:
@@ -30,7 +30,7 @@ def checked_policy(task: Task | Sequence[int], genome: ArrayLike) -> tuple[tuple
     sizes = tuple(given) if isinstance(given, Sequence) and not isinstance(given, str) else ()
     if len(sizes) < 2 or any(not isinstance(size, Integral) or size < 1 for size in sizes):
         raise InvalidInputError(
-            f"A policy's network must be given as a task or as at least two whole numbers, inputs first, not {given!r}."
+            f"A policy's network must be a task or the sizes of at least two layers, inputs first, not {given!r}."
         )
     array = np.asarray(genome)
     if array.ndim != 1:
@@ -41,7 +41,7 @@ def checked_policy(task: Task | Sequence[int], genome: ArrayLike) -> tuple[tuple
 
 
 def layers(sizes: Sequence[int], genome: Genomes) -> list[tuple[NDArray[np.float64], float]]:
-    """The weights (inputs, outputs) and the shared bias of each layer."""
+    """Return the weights (inputs, outputs) and the shared bias of each layer."""
     found, start = [], 0
     for inputs, outputs in pairwise(sizes):
         end = start + inputs * outputs

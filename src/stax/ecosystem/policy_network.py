@@ -1,4 +1,7 @@
-"""The built-in policy as a module of PyTorch, to be used, trained on or looked at there."""
+"""The built-in policy as a PyTorch module.
+
+The module keeps the shared bias of each layer, so that it is still a genome after training in PyTorch.
+"""
 
 from __future__ import annotations
 
@@ -15,14 +18,14 @@ from stax.tasks.task import Genomes, Task
 
 
 class PolicyNetwork(nn.Module):
-    """The network of `stax.policies`: each layer, the output included, is followed by 2 sigmoid(x) - 1 and has one bias for all of it.
+    """Network of `stax.policies`: each layer has one shared bias and is followed by 2 sigmoid(x) - 1.
 
-    Observations (..., inputs) become actions (..., outputs) in [-1, 1]. Weights are 64-bit, as the search's are; `.float()` makes them
-    32-bit. `genome` gives the weights back as the search knows them, after training for instance.
+    It maps observations (..., inputs) to actions (..., outputs) in [-1, 1]. Weights have 64 bits, as in the search; `.float()` converts
+    them to 32 bits. `genome` returns the weights as a genome, for instance after training.
 
     Args:
-        sizes: of the layers, inputs first.
-        genome: the weights, as a search keeps them.
+        sizes: sizes of the layers, inputs first.
+        genome: the weights as a genome.
     """
 
     def __init__(self, sizes: Sequence[int], genome: NDArray[np.float64]) -> None:
@@ -34,23 +37,23 @@ class PolicyNetwork(nn.Module):
             self.biases.append(nn.Parameter(torch.tensor(bias, dtype=torch.float64)))
 
     def forward(self, observation: Tensor) -> Tensor:
-        """The actions of observations (..., inputs), as numbers of the weights' own precision."""
+        """Compute the actions for observations (..., inputs), in the precision of the weights."""
         values = observation.to(self.weights[0].dtype)
         for weight, bias in zip(self.weights, self.biases, strict=True):
             values = 2.0 * torch.sigmoid(values @ weight + bias) - 1.0
         return values
 
     def genome(self) -> Genomes:
-        """The weights as a genome (genome_size,)."""
+        """Return the weights as a genome (genome_size,)."""
         parts = [part.detach().reshape(-1) for pair in zip(self.weights, self.biases, strict=True) for part in pair]
         return cast(Genomes, torch.cat(parts).cpu().numpy().astype(np.float64))
 
 
 def policy_module(task: Task | Sequence[int], genome: ArrayLike) -> PolicyNetwork:
-    """A policy as a `torch.nn.Module`.
+    """Return a policy as a `torch.nn.Module`.
 
     Args:
-        task: one whose policies are networks, as those of the built-in tasks are; or the sizes of the network's layers, inputs first.
-        genome: the policy's, (genome_size,).
+        task: a task whose policies are networks, such as the built-in ones; or the sizes of the network's layers, inputs first.
+        genome: the policy's genome, (genome_size,).
     """
     return PolicyNetwork(*checked_policy(task, genome))

@@ -1,11 +1,11 @@
-"""Policies as archives of pyribs, and back from any of its archives.
+"""Conversion of policies to archives of pyribs, and of its archives to policies.
 
     archive = grid_archive(result.novelty_archive, result.task)      # cells as `stax` counts coverage
     ribs.visualize.grid_archive_heatmap(archive)
     policies = policies_from_ribs(archive, result.task)
 
-A solution is a genome, its objective the reward, its measures the ground truth or the descriptor. What else is known of a policy, but for
-its snapshots, goes along as fields of the same names. pyribs comes with the extra `ribs`.
+A solution is a genome, its objective is the reward, and its measures are the ground truth or the descriptor. The other columns of a
+policy, except its snapshots, become fields of the same names. The extra `ribs` installs pyribs.
 """
 
 from __future__ import annotations
@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from stax.ecosystem.extras import import_extra
+from stax.constraints import check_choice, check_whole
 from stax.ecosystem.given_policies import given_policies
-from stax.errors import InvalidInputError, check_choice, check_whole
+from stax.errors import InvalidInputError
+from stax.extras import import_extra
 from stax.search.policy_set import PolicySet
 from stax.tasks.task import Task, check_genomes
 
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 Bounds = Sequence[tuple[float, float]]
 MEASURES = ("ground_truth", "descriptor")
 _FIELDS = ("id", "parent", "born", "origin", "emitter", "reward_area", "steps", "novelty", "surprise", *MEASURES)
-"""What goes along with a policy, but for what its measures are."""
+"""Columns of a policy that become fields of an archive, apart from the measures."""
 
 
 def grid_archive(
@@ -39,15 +40,15 @@ def grid_archive(
     measures: str = "ground_truth",
     bounds: Bounds | None = None,
 ) -> GridArchive:
-    """The best policy of every cell of a grid; of equally good ones the first.
+    """Return the best policy of every cell of a grid; the first one if several are equally good.
 
     Args:
-        policies: an archive, or both by `PolicySet.union`.
-        task: the policies'.
-        cells: of each side of the grid; 50, as for coverage.
+        policies: an archive, or both archives joined by `PolicySet.union`.
+        task: the task of the policies.
+        cells: number of cells along each side of the grid; 50, as for coverage.
         measures: `ground_truth` or `descriptor`.
-        bounds: of the grid, a lowest and a highest value a measure; the task's for the ground truth, for the descriptor the lowest and
-            highest among the policies. What lies outside counts for the nearest cell.
+        bounds: lowest and highest value of each measure. By default these are the task's bounds for the ground truth, and the lowest
+            and highest values of the policies for the descriptor. Values outside count for the nearest cell.
     """
     ribs = _ribs()
     values = _values(policies, measures)
@@ -70,15 +71,15 @@ def cvt_archive(
     bounds: Bounds | None = None,
     seed: int = 0,
 ) -> CVTArchive:
-    """The best policy of every cell of a centroidal Voronoi tessellation, which suits spaces of many dimensions.
+    """Return the best policy of every cell of a centroidal Voronoi tessellation, which suits many dimensions.
 
     Args:
-        policies: an archive, or both by `PolicySet.union`.
-        task: the policies'.
-        cells: how many, spread evenly over the bounds.
+        policies: an archive, or both archives joined by `PolicySet.union`.
+        task: the task of the policies.
+        cells: number of cells, spread evenly over the bounds.
         measures: `ground_truth` or `descriptor`.
         bounds: as for `grid_archive`.
-        seed: of the cells' places.
+        seed: seed of the positions of the cells.
     """
     ribs = _ribs()
     values = _values(policies, measures)
@@ -95,13 +96,13 @@ def cvt_archive(
 def proximity_archive(
     policies: PolicySet, *, measures: str = "descriptor", neighbors: int = 15, novelty_threshold: float = 0.0
 ) -> ProximityArchive:
-    """All of the policies without any cells, as Novelty Search keeps them; pyribs calls it a proximity archive.
+    """Return all policies without cells, as Novelty Search keeps them; pyribs calls this a proximity archive.
 
     Args:
-        policies: an archive, or both by `PolicySet.union`.
+        policies: an archive, or both archives joined by `PolicySet.union`.
         measures: `ground_truth` or `descriptor`.
-        neighbors: among which novelty is measured when policies are added later.
-        novelty_threshold: what novelty those must have; all of the policies given are kept.
+        neighbors: number of neighbours by which the novelty of policies added later is measured.
+        novelty_threshold: novelty that policies added later must have; all of the given policies are kept.
     """
     ribs = _ribs()
     values = _values(policies, measures)
@@ -117,16 +118,16 @@ def proximity_archive(
 def policies_from_ribs(
     archive: ArchiveBase, task: Task, *, measures: str = "ground_truth", evaluate: bool = False
 ) -> PolicySet:
-    """The policies of any archive of pyribs whose solutions are genomes of the task, checked.
+    """Return checked policies from any archive of pyribs whose solutions are genomes of the task.
 
-    Fields of the archive with the names of `PolicySet` are taken over. What is missing is not known: see
+    Fields of the archive with names of columns of `PolicySet` are used. Missing columns are filled in as by
     `stax.ecosystem.policies_from_frame`.
 
     Args:
-        archive: with objectives that are rewards, so not negative.
-        task: the policies'.
-        measures: what the archive's measures are, `ground_truth` or `descriptor`.
-        evaluate: let the task evaluate the policies, and take rewards, ground truth, steps and snapshots from there.
+        archive: an archive whose objectives are rewards, and so not negative.
+        task: the task of the policies.
+        measures: meaning of the archive's measures, `ground_truth` or `descriptor`.
+        evaluate: whether the task evaluates the policies again, for rewards, ground truth, steps and snapshots.
     """
     ribs = _ribs()
     check_choice("measures", measures, MEASURES)
@@ -151,7 +152,7 @@ def _ribs() -> Any:
 
 
 def _as_numbers(field: str, values: NDArray[Any]) -> NDArray[Any]:
-    """In the types that policies have."""
+    """Convert values to the dtype that policies have."""
     if values.dtype.kind not in "iuf":
         raise InvalidInputError(f"{field} of the archive must be numbers, not of type {values.dtype}.")
     whole = values.dtype.kind in "iu" and field not in ("solution", "objective", "measures")
@@ -163,7 +164,7 @@ def _values(policies: PolicySet, measures: str) -> NDArray[np.float64]:
     values: NDArray[np.float64] = getattr(policies, measures)
     if not values.shape[1]:
         raise InvalidInputError(
-            f"These policies have no {measures.replace('_', ' ')} that could be the measures of an archive."
+            f"The policies must have a {measures.replace('_', ' ')} to be the measures of an archive, but have none."
         )
     if not np.isfinite(values).all():
         raise InvalidInputError(f"The {measures.replace('_', ' ')} of some of these policies is not known.")
@@ -175,9 +176,9 @@ def _bounds(given: Bounds | None, values: NDArray[np.float64], task: Task, measu
         given = task.ground_truth_bounds
     if given is None:
         if not len(values):
-            raise InvalidInputError("There are no policies whose descriptors would give the bounds of an archive; give bounds.")
+            raise InvalidInputError("There are no policies to compute the bounds of an archive from; give bounds.")
         low, high = values.min(axis=0), values.max(axis=0)
-        # All policies may be alike in one of the numbers, and a range must not be empty.
+        # All policies may have the same value of a measure, but a range must not be empty.
         return [(float(a), float(b) if b > a else float(a) + 1.0) for a, b in zip(low, high, strict=True)]
     bounds = np.asarray(given, np.float64)
     if bounds.shape != (values.shape[1], 2) or not (np.isfinite(bounds).all() and (bounds[:, 0] < bounds[:, 1]).all()):
@@ -189,19 +190,19 @@ def _bounds(given: Bounds | None, values: NDArray[np.float64], task: Task, measu
 
 def _fields(policies: PolicySet, measures: str) -> dict[str, NDArray[Any]]:
     columns = {name: values for name, values in policies.columns().items() if name in _FIELDS and name != measures}
-    # pyribs has no fields without numbers.
+    # pyribs does not accept fields without numbers.
     return {name: values for name, values in columns.items() if values.ndim == 1 or values.shape[1]}
 
 
 def _description(policies: PolicySet, measures: str, values: NDArray[np.float64]) -> dict[str, Any]:
-    """What all archives are told of what they hold."""
+    """Return the arguments that all archives have in common."""
     fields = {name: (values.shape[1:], values.dtype) for name, values in _fields(policies, measures).items()}
     return {"solution_dim": policies.genome.shape[1], "dtype": np.float64, "extra_fields": fields}
 
 
 def _filled(archive: Any, policies: PolicySet, measures: str, values: NDArray[np.float64]) -> Any:
     if len(policies):
-        # By id, since the first of equally good policies stays.
+        # Ordered by id, because the first of equally good policies is kept.
         order = np.argsort(policies.id, kind="stable")
         fields = {name: field[order] for name, field in _fields(policies, measures).items()}
         archive.add(policies.genome[order], policies.reward[order], values[order], **fields)

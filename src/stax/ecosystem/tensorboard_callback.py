@@ -1,7 +1,11 @@
-"""A run for TensorBoard: metrics as curves, what the autoencoder sees and makes as pictures.
+"""Callback that writes metrics and pictures for TensorBoard.
 
-Events are kept in the format that TensorBoard reads, by the parts of its package that PyTorch's writer is made of too; neither PyTorch nor
-TensorFlow is needed (extra `tensorboard`).
+Events are written with TensorBoard's own record writer, which PyTorch's writer uses too. Neither PyTorch nor TensorFlow is
+needed (extra `tensorboard`), and there is no thread or queue: a chunk is a few hundred bytes, and what was flushed survives a
+kill.
+
+When a run is resumed, event files are cut after the last record before the checkpoint. A start event tells a TensorBoard that
+is running to drop the same events.
 """
 
 from __future__ import annotations
@@ -10,7 +14,7 @@ import os
 import re
 import struct
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from io import BytesIO
 from pathlib import Path
 from typing import IO, Any
@@ -18,30 +22,28 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from stax.ecosystem.extras import import_extra
+from stax.ecosystem.logged_metrics import metric_tag, seen_and_reconstructed
 from stax.errors import InvalidInputError
+from stax.extras import import_extra
 from stax.runs.callbacks import Callback
 from stax.runs.files import open_regular
 from stax.search.search import Search
 
 _FILES = "events.out.tfevents."
-_PICTURES = 8
-"""Observations that are shown beside their reconstructions."""
 _HEADER, _FOOTER = struct.Struct("<QI"), struct.Struct("<I")
-"""Around every record: its length and a checksum of that; a checksum of the record."""
+"""Bytes before a record (its length and a checksum of the length) and after it (a checksum of the record)."""
 _RECORD_BYTES = 2**26
-"""Bytes of a record: a picture is the largest."""
-_MAX_REWARD = re.compile(r"max_reward_(\d+)", re.ASCII)
+"""Most bytes of a record; a picture is the largest."""
 
 
 class TensorBoardCallback(Callback):
-    """Writes events for TensorBoard: the metrics of every chunk, and pictures after every training. The step is the number of evaluations.
+    """Callback that writes the metrics of every chunk, and pictures after every training, for TensorBoard.
 
-    The events of a run that is resumed are cut where the run goes on, so none is there twice; rows of metrics that are missing, since the
-    process was killed or the callback was not there before, are added.
+    The step of an event is the number of evaluations. When a run is resumed, events after the checkpoint are removed, so that none
+    occurs twice. Rows of metrics that are missing, because the process was killed or had no such callback, are added.
 
     Args:
-        folder: of this run alone; TensorBoard is given it or one above it. It is made if need be.
+        folder: a folder for this run alone, made if it does not exist. Show it, or one above it, in TensorBoard.
     """
 
     def __init__(self, folder: str | Path) -> None:
@@ -51,6 +53,8 @@ class TensorBoardCallback(Callback):
         self._summaries = import_extra("tensorboard.compat.proto.summary_pb2", "tensorboard", what)
         self._records = import_extra("tensorboard.summary.writer.record_writer", "tensorboard", what)
         self._file: IO[bytes] | None = None
+        self._written = 0
+        """Rows of metrics that are written."""
 
     def at_start(self, search: Search) -> None:
         if self.folder.is_dir() and self._files():
@@ -60,25 +64,21 @@ class TensorBoardCallback(Callback):
     def at_resume(self, search: Search) -> None:
         last = 0
         if self.folder.is_dir():
-            # Events of others must not be cut.
+            # Events of other programs must not be removed.
             if any(self._writer(path) != _name(search) for path in self._files()):
                 raise self._not_ours()
             last = self._cut(search.evaluations)
         self._open(search)
-        # Told to a TensorBoard that is running: what it has of later steps does not count any more.
+        # Reports to a running TensorBoard that its events of later steps are no longer valid.
         start = self._events.SessionLog(status=self._events.SessionLog.START)
         self._write(self._event(search.evaluations + 1, session_log=start))
-        for row in search.metrics:
-            if row["evaluations"] > last:
-                self._write_metrics(search, row)
-        self._flush()
+        self._write_metrics(search, [row for row in search.metrics if row["evaluations"] > last])
 
     def after_chunk(self, search: Search) -> None:
-        self._write_metrics(search, search.metrics[-1])
-        self._flush()
+        self._write_metrics(search, search.metrics[self._written :])
 
     def after_training(self, search: Search) -> None:
-        seen_and_made = _seen_and_made(search)
+        seen_and_made = seen_and_reconstructed(search)
         if seen_and_made is not None:
             height, width = seen_and_made.shape[:2]
             image = self._summaries.Summary.Image(
@@ -93,25 +93,28 @@ class TensorBoardCallback(Callback):
             self._file.close()
             self._file = None
 
-    def _write_metrics(self, search: Search, row: Mapping[str, Any]) -> None:
-        values = [
-            self._summaries.Summary.Value(tag=_tag(name, search), simple_value=float(value))
-            for name, value in row.items()
-            if isinstance(value, int | float) and name != "evaluations"
-        ]
-        self._write(self._event(row["evaluations"], summary=self._summaries.Summary(value=values)))
+    def _write_metrics(self, search: Search, rows: Sequence[Mapping[str, Any]]) -> None:
+        for row in rows:
+            values = [
+                self._summaries.Summary.Value(tag=metric_tag(name, search), simple_value=float(value))
+                for name, value in row.items()
+                if isinstance(value, int | float) and name != "evaluations"
+            ]
+            self._write(self._event(row["evaluations"], summary=self._summaries.Summary(value=values)))
+        self._written = len(search.metrics)
+        self._flush()
 
     # Files
 
     def _files(self) -> list[Path]:
-        """The oldest first."""
+        """Return the event files, the oldest first."""
         return sorted(path for path in self.folder.iterdir() if "tfevents" in path.name)
 
     def _not_ours(self) -> InvalidInputError:
         return InvalidInputError(f"The folder {str(self.folder)!r} holds events of another run; give one without.")
 
     def _writer(self, path: Path) -> str:
-        """Which run wrote a file, as its first event says."""
+        """Return the run that wrote a file, from the file's first event."""
         first = next(self._read(path), None)
         return "" if first is None else str(first[0].source_metadata.writer)
 
@@ -119,7 +122,7 @@ class TensorBoardCallback(Callback):
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             names = [path.name for path in self._files()]
-            # Sorted by name, which is how TensorBoard reads them; an empty one may have been taken away.
+            # TensorBoard reads files sorted by name. An empty file may have been removed.
             last = max((int(found[1]) for name in names if (found := re.match(rf"{re.escape(_FILES)}(\d+)", name))), default=-1)
             self._file = (self.folder / f"{_FILES}{last + 1:010d}.stax").open("xb")
         except OSError as error:
@@ -142,7 +145,7 @@ class TensorBoardCallback(Callback):
         self._file.flush()
 
     def _cut(self, evaluations: int) -> int:
-        """Takes away all events after so many evaluations, and returns the last step that has metrics."""
+        """Remove all events after this number of evaluations, and return the last step that has metrics."""
         last = 0
         cut = False
         for path in self._files():
@@ -151,7 +154,7 @@ class TensorBoardCallback(Callback):
                 continue
             kept = 0
             for event, end in self._read(path):
-                # A session's start says at which step it will go on.
+                # The start of a session records the step at which it continues.
                 if event.step > evaluations and event.WhichOneof("what") != "session_log":
                     break
                 kept = end
@@ -159,7 +162,7 @@ class TensorBoardCallback(Callback):
                     last = max(last, event.step)
             cut = kept < path.stat().st_size
             if cut:
-                # Not by its path: a link would lead to a file of somebody else's.
+                # Truncate by descriptor, not by path: a link could lead to another file.
                 descriptor = os.open(path, os.O_WRONLY | getattr(os, "O_NOFOLLOW", 0))
                 try:
                     os.ftruncate(descriptor, kept)
@@ -168,7 +171,7 @@ class TensorBoardCallback(Callback):
         return last
 
     def _read(self, path: Path) -> Iterator[tuple[Any, int]]:
-        """The events of a file and where each ends, up to the first that is not complete."""
+        """Return the events of a file and where each ends, up to the first incomplete one."""
         with open_regular(path, "The file of events") as file:
             size = file.seek(0, 2)
             file.seek(0)
@@ -180,7 +183,7 @@ class TensorBoardCallback(Callback):
                     return
                 try:
                     event = self._events.Event.FromString(file.read(length))
-                except Exception:  # protobuf's own, which has moved between its versions
+                except Exception:  # protobuf's own exception, which is in different modules in different versions
                     return
                 file.read(_FOOTER.size)
                 yield event, end
@@ -188,34 +191,6 @@ class TensorBoardCallback(Callback):
 
 def _name(search: Search) -> str:
     return f"stax-qd: {search.method.name} on {search.task.name}, budget {search.budget}, seed {search.seed}"
-
-
-def _tag(name: str, search: Search) -> str:
-    """What a column of the metrics is called in TensorBoard, which groups by what stands before a slash."""
-    area = _MAX_REWARD.fullmatch(name)
-    if area:
-        return f"max_reward/{search.task.reward_areas[int(area[1])].name}"
-    for words, group in (("seconds_", "seconds"), ("training_", "autoencoder"), ("validation_", "autoencoder")):
-        if name.startswith(words):
-            return f"{group}/{name.removeprefix('seconds_')}"
-    return name
-
-
-def _seen_and_made(search: Search) -> NDArray[np.uint8] | None:
-    """The last observations of some policies of the population above what the autoencoder makes of them; None if there are no pictures."""
-    shape = search.task.observation_shape
-    reconstruct = getattr(search.space, "reconstruct", None)
-    if len(shape) != 3 or shape[-1] not in (1, 3) or reconstruct is None:
-        return None
-    count = min(_PICTURES, len(search.population))
-    rows = np.linspace(0, len(search.population) - 1, count).round().astype(np.int64)
-    rollouts = search.population.take(rows).rollouts()
-    seen = np.asarray(search.task.observe(rollouts))[:, -1]
-    made = np.round(255 * np.clip(reconstruct(rollouts)[:, -1], 0, 1)).astype(np.uint8)
-    pictures = np.stack([seen, made])
-    # (2, n, height, width, channels) to rows of pictures side by side
-    side_by_side = pictures.transpose(0, 2, 1, 3, 4).reshape(2 * shape[0], count * shape[1], shape[2])
-    return np.ascontiguousarray(np.broadcast_to(side_by_side, (*side_by_side.shape[:2], 3)))
 
 
 def _png(picture: NDArray[np.uint8]) -> bytes:
