@@ -1,7 +1,7 @@
-"""The first lines of the `stax` command, before anything that takes time to import.
+"""Entry point of the `stax` command, which runs before anything that takes time to import.
 
-A module of its own beside the package: importing any part of `stax` imports NumPy and Gymnasium first, and a signal that
-arrives meanwhile would end in a traceback.
+It is a separate module beside the package, because importing any part of `stax` first imports NumPy and Gymnasium, and a signal that
+arrives meanwhile would cause a traceback.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def main() -> None:
 
 
 def prepare_process() -> None:
-    """Make the standard streams usable, answer signals with one line from now on, and limit libraries to AVX2."""
+    """Open closed standard streams, end with one line on signals from now on, and limit libraries to AVX2."""
     open_standard_streams()
     limit_libraries()
     for number in stop_signals():
@@ -37,9 +37,9 @@ def prepare_process() -> None:
 
 
 def limit_libraries() -> None:
-    """Make libraries compute the same bits on all processors with AVX2, unless the user has set the same variables.
+    """Make libraries compute the same bits on all processors with AVX2, unless the user has set these variables.
 
-    They read these variables when they are loaded. See `stax.numerics`.
+    The libraries read them when they are loaded. See `stax.numerics`.
     """
     if processor_has_avx2():
         for name, value in {**TORCH_LIMITS, **NUMPY_LIMITS}.items():
@@ -48,7 +48,7 @@ def limit_libraries() -> None:
 
 @cache
 def processor_has_avx2() -> bool:
-    """Tell whether this is an x86-64 processor with AVX2 and fused multiply-adds. Only Linux lists what a processor has."""
+    """Return whether this is an x86-64 processor with AVX2 and fused multiply-adds; False on systems other than Linux."""
     try:
         with open("/proc/cpuinfo", encoding="utf-8") as file:  # noqa: PTH123
             flags = next((line.partition(":")[2].split() for line in file if line.startswith("flags")), [])
@@ -58,7 +58,7 @@ def processor_has_avx2() -> bool:
 
 
 def stop_signals() -> list[signal.Signals]:
-    """Return the signals that ask the command to stop; those that its caller has it ignore (`nohup`) stay ignored."""
+    """Return the signals that stop the command; signals that are ignored on start (`nohup`) stay ignored."""
     numbers = [signal.SIGINT, signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else [])]
     return [number for number in numbers if signal.getsignal(number) is not signal.SIG_IGN]
 
@@ -66,8 +66,8 @@ def stop_signals() -> list[signal.Signals]:
 def open_standard_streams() -> None:
     """Open the null device on every standard stream that is closed.
 
-    Otherwise the next file that is opened becomes a standard stream, and messages are written into it. Writing to a standard
-    output that was closed still fails, as it should: the null device is opened for reading only.
+    Otherwise the next file that is opened becomes a standard stream, and messages are written into it. Writing to a standard output
+    that was closed still fails, as it should, because the null device is opened for reading only.
     """
     for descriptor, flags in ((0, os.O_RDONLY), (1, os.O_RDONLY), (2, os.O_WRONLY)):
         try:
@@ -85,7 +85,7 @@ def open_standard_streams() -> None:
 
 
 def _leave(_: int, __: FrameType | None) -> None:
-    with suppress(OSError):  # nobody is there to read it
+    with suppress(OSError):  # standard error may be closed
         os.write(2, b"stax: interrupted\n")
     os._exit(_INTERRUPTED)
 

@@ -31,7 +31,7 @@ from stax.tasks import ExternalTask, FunctionTask, RewardArea, Rollouts, Task, m
 from stax.tasks.gymnasium_registration import register_environments
 from stax.tasks.task import check_genomes
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 if TYPE_CHECKING:
     from stax.representation.autoencoder import Autoencoder
@@ -95,7 +95,7 @@ __getattr__ = lazy_attributes(__name__, _LATER)
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted(__all__)
 
 
 # `import stax` is all that gymnasium.make("stax/HardMaze-v0") needs.

@@ -1,4 +1,11 @@
-"""Compiled code: kept between runs, announced when it takes a while, spread over threads."""
+"""Compilation with Numba: a cache between runs, a message while compiling, and work on threads.
+
+Threads are Python's: kernels release the GIL, and a thread pool calls them on slices. Compared with Numba's `parallel=True`
+this compiles faster, lets several callers evaluate at once, survives a fork, and takes the number of threads per task.
+
+Only outermost kernels are cached. The key of the cache includes a stamp of the other source files that a kernel is built from
+(`source_stamp`), because Numba looks only at the kernel's own file.
+"""
 
 from __future__ import annotations
 
@@ -13,26 +20,26 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from stax.errors import check_whole
+from stax.constraints import check_whole
 from stax.working_folder import NUMBA_SETTINGS, without_settings
 
 with without_settings(NUMBA_SETTINGS):
     from numba import njit
     from numba.core import config, event
-# Numba looks for its settings in the working folder again at every compilation; the variables NUMBA_... still hold.
+# Numba looks for its settings in the working folder at every compilation; the variables NUMBA_... still apply.
 config._config_fname = ""
 
 inner = njit(nogil=True, error_model="numpy", no_cpython_wrapper=True)
-"""Compiles a function that only compiled functions call; it is kept as a part of the kernel that calls it."""
+"""Decorator that compiles a function which only compiled functions call; it is cached as part of the kernel that calls it."""
 
 inlined = njit(nogil=True, error_model="numpy", inline="always")
-"""Makes a function a part of its callers. Where these are few, this spares compiling the function, and all that it calls, on its own."""
+"""Decorator that makes a function part of its callers. Where these are few, the function need not be compiled separately."""
 
 
 def kernel(function: Callable[..., Any]) -> Any:
-    """Compiles an outermost function: kept between runs, without the GIL, with NumPy's rules for division.
+    """Compile an outermost function: cached between runs, without the GIL, with NumPy's rules for division.
 
-    Where nothing can be written, neither beside the package nor in the home folder, it is compiled anew in every process.
+    If neither the package's folder nor the home folder can be written to, it is compiled again in every process.
     """
     options = {"nogil": True, "error_model": "numpy"}
     try:
@@ -47,23 +54,23 @@ def kernel(function: Callable[..., Any]) -> Any:
 @cache
 def _warn_of_no_cache() -> None:
     _say(
-        "there is no folder to keep compiled code in, so it is compiled anew each time; "
-        "set NUMBA_CACHE_DIR to a folder that can be written"
+        "there is no folder to cache compiled code in, so it is compiled again each time; "
+        "set NUMBA_CACHE_DIR to a folder that can be written to"
     )
 
 
 def _say(line: str) -> None:
-    """Print a line on stderr, if there is anybody to read it."""
+    """Print a line on stderr, unless it cannot be written to."""
     with suppress(OSError, ValueError):
         print(f"stax: {line}", file=sys.stderr, flush=True)
 
 
 def source_stamp(*sources: str) -> int:
-    """A number that changes whenever one of these files or folders of the package does.
+    """Return a number that changes whenever one of these files or folders of the package changes.
 
-    Numba keys its cache on the file of the outermost function alone, and would go on using an old build after a change in
-    a function called from there. A kernel therefore closes over the stamp of the other files it is built from, which makes
-    it a part of the key.
+    The key of Numba's cache depends only on the file of the outermost function, so Numba would keep using an old build after a change
+    in a function that is called from there. A kernel therefore closes over the stamp of the other files it is built from, which makes
+    the stamp part of the key.
     """
     package = Path(__file__).parent
     stamp = zlib.crc32(Path(__file__).read_bytes())
@@ -74,24 +81,24 @@ def source_stamp(*sources: str) -> int:
     return stamp
 
 
-_quiet = False
+_QUIET = "STAX_COMPILE_QUIETLY"
+"""Variable that keeps this process and those that it starts from announcing that they compile."""
 
 
 def compile_quietly() -> None:
-    """From now on nothing is said of compiling."""
-    global _quiet
-    _quiet = True
+    """From now on nothing is said of compiling, neither here nor in worker processes."""
+    os.environ[_QUIET] = "1"
 
 
 class _Announcer(event.Listener):  # type: ignore[misc]
-    """Says once that compiling has begun."""
+    """Listener that prints one message when compiling begins."""
 
     def __init__(self, what: str) -> None:
         self.what = what
         self.said = False
 
     def on_start(self, event: Any) -> None:
-        if not self.said and not _quiet:
+        if not self.said and not os.environ.get(_QUIET):
             self.said = True
             _say(f"compiling {self.what}; this happens once and takes up to a minute ...")
 
@@ -101,13 +108,13 @@ class _Announcer(event.Listener):  # type: ignore[misc]
 
 @contextmanager
 def announcing(what: str) -> Iterator[None]:
-    """One line on stderr if anything has to be compiled inside; none if it is found in the cache."""
+    """Print one line on stderr if anything has to be compiled inside; none if it is in the cache."""
     with event.install_listener("numba:compile", _Announcer(what)):
         yield
 
 
 def available_threads() -> int:
-    """How many threads this process may use at once."""
+    """Return the number of threads that this process may use at once."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)
 
 
@@ -127,10 +134,10 @@ _compiled: set[str] = set()
 
 
 def in_slices(work: Callable[[slice], None], count: int, *, threads: int, grain: int, what: str) -> None:
-    """Calls `work` on slices that make up range(count), on several threads at once.
+    """Call `work` on slices that make up range(count), on several threads at once.
 
-    The work releases the GIL and writes to its own slice only. Slices are as even as can be and hold at most `grain` rows.
-    The first call for `what` in a process does one row on the calling thread, where compiling can be interrupted.
+    The work releases the GIL and writes to its own slice only. Slices have nearly equal sizes of at most `grain` rows. The first call
+    for `what` in a process does one row on the calling thread, where compiling can be interrupted.
     """
     if count == 0:
         return

@@ -19,7 +19,8 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from stax.errors import InvalidInputError, check_choice, in_one_line
+from stax.constraints import check_choice
+from stax.errors import InvalidInputError, in_one_line
 from stax.tasks.gymnasium_envs import TaskEnv
 from stax.tasks.gymnasium_registration import ENVIRONMENTS
 

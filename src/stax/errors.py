@@ -1,16 +1,17 @@
-"""What goes wrong, in one sentence each."""
+"""The exception for bad input, and functions that put what is wrong into one sentence."""
 
 from __future__ import annotations
 
+import difflib
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from numbers import Integral
 from pathlib import Path
-from typing import Any
 
 LONGEST_TEXT = 500
 """Characters kept of a text that somebody else's code provides: exceptions, reasons for failures."""
+_LONGEST_NAME = 200
+"""Characters of a name that is compared with those that exist."""
 _LONGEST_VALUE = 200
 """Characters of a value shown in a sentence."""
 _LONGEST_NUMBER = 256
@@ -21,20 +22,18 @@ class InvalidInputError(ValueError):
     """Something given by the user cannot be used; the message names it, the value given and what is allowed."""
 
 
-def check_choice(what: str, given: object, allowed: Sequence[str]) -> str:
-    """The value given, if it is one of the allowed words."""
-    if not isinstance(given, str) or given not in allowed:
-        raise InvalidInputError(f"{what} must be one of {', '.join(repr(word) for word in allowed)}, not {shown(given)}.")
-    return given
+def no_such(what: str, given: object, known: Iterable[str]) -> str:
+    """Return a sentence about a name that does not exist, with the names that do, and the nearest of them.
 
-
-def check_whole(what: str, given: Any, least: int, most: int | None = None) -> int:
-    """The value given, if it is a whole number within the bounds."""
-    whole = isinstance(given, Integral) and not isinstance(given, bool)
-    if not whole or given < least or (most is not None and given > most):
-        bounds = f"of at least {least}" if most is None else f"from {least} to {most if most < 10_000 else f'{most:,}'}"
-        raise InvalidInputError(f"{what} must be a whole number {bounds}, not {shown(given)}.")
-    return int(given)
+    An option of a task, `task.NAME`, is also found by its name alone.
+    """
+    names = list(known)
+    text = given if isinstance(given, str) and len(given) <= _LONGEST_NAME else ""
+    by_plain_name = {name.removeprefix("task."): name for name in reversed(names)}
+    begun = sorted((plain for plain in by_plain_name if text and plain.startswith(text)), key=len)
+    near = begun or difflib.get_close_matches(text, by_plain_name, n=1, cutoff=0.5)
+    hint = f"did you mean {by_plain_name[near[0]]!r}? " if near else ""
+    return f"There is no {what} {shown(given)}; {hint}there are {', '.join(names)}."
 
 
 def shortened(text: str, longest: int = LONGEST_TEXT) -> str:

@@ -1,7 +1,7 @@
-"""The largest values that a user may give: beyond these nothing useful can happen, and memory, time or numbers run out.
+"""The largest values that a user may give.
 
-Limits are far above any use that is known. They are checked before a run begins, so that a slip of the finger gets one sentence
-instead of a machine that stops to respond hours later.
+The limits are far above any known use. They are checked before a run begins, so that a typing error is answered by one sentence and
+not by a machine that runs out of memory hours later.
 """
 
 from __future__ import annotations
@@ -50,5 +50,5 @@ MOST_RUNS = 10_000
 
 
 def is_finite_number(given: Any, largest: float = LARGEST_NUMBER) -> bool:
-    """Tell whether this is a number of at most this magnitude; nan, infinity and truth values are not."""
+    """Return whether this is a number of at most this magnitude; nan, infinity and truth values are not."""
     return isinstance(given, Real) and not isinstance(given, bool) and bool(abs(given) <= largest)  # type: ignore[operator]

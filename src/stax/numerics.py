@@ -1,9 +1,10 @@
-"""The arithmetic of a run: portable, with the same bits on all x86-64 processors with AVX2, or native to this processor.
+"""Numerics of a run: portable, with the same bits on all x86-64 processors with AVX2, or native to this processor.
 
-The simulators, the search and the convolutional autoencoder are compiled with one fixed order of operations, so they are portable
-as they are. PyTorch, and NumPy's linear algebra and exponentials in CMA-ES, choose their kernels by the processor. They are portable if environment
-variables limited them to AVX2 when they were loaded. The `stax` command sets these variables (`stax_command.limit_libraries`).
-In Python they are left to the user, because they concern all that the process does with these libraries.
+The simulators, the search and the convolutional autoencoder are compiled with one fixed order of operations, so they are portable.
+PyTorch, and NumPy's linear algebra and exponentials in CMA-ES, choose their kernels by the processor. They are portable if
+environment variables limited them to AVX2 when they were loaded. The `stax` command sets these variables
+(`stax_command.limit_libraries`). In Python they are left to the user, because they affect everything that the process does with these
+libraries.
 """
 
 from __future__ import annotations
@@ -19,15 +20,15 @@ if TYPE_CHECKING:
     from stax.search.search import Search
 
 RESULTS_VERSION = 1
-"""Number of the results: versions of STAX with the same number give the same bits for the same portable run."""
+"""Version number of the results: versions of STAX with the same number give the same bits for the same portable run."""
 
 PORTABLE, NATIVE = "portable", "native"
 NUMERICS = (PORTABLE, NATIVE)
 
 
 def numerics_of(search: Search) -> str:
-    """Return the numerics of a search in this process. What a user's own code computes is not known, and does not count."""
-    emitters = search.kinds.values() if search.method.emitters else ()
+    """Return the numerics of a search in this process. A user's own code is not taken into account."""
+    emitters = search.containers.emitters.kinds.values()
     portable = (
         processor_has_avx2()
         and (not search.space.uses_torch or _torch_is_limited(search))
@@ -58,30 +59,30 @@ def _are_set(limits: Mapping[str, str]) -> bool:
 
 
 def check_version(version: int | None, where: str) -> None:
-    """Refuse to continue a run that was begun with another results version; None for one from before there were any."""
+    """Raise an error for a run that began with another results version; None stands for a run from before there were versions."""
     if version != RESULTS_VERSION:
-        begun = "before results had a version" if version is None else f"with results version {version}"
+        began = "before results had a version" if version is None else f"with results version {version}"
         raise InvalidInputError(
-            f"The run in {where!r} was begun {begun}, and this version of STAX computes results version {RESULTS_VERSION}: continued,"
-            " it would be a mixture of both. Begin it anew with 'stax run --config'."
+            f"The run in {where!r} began {began}, and this version of STAX computes results version {RESULTS_VERSION}, so it cannot be"
+            " continued. Start it again with 'stax run --config'."
         )
 
 
 def continued_numerics(was: str | None, now: str, accepted: str | None, where: str) -> str:
-    """Return the numerics of a run that is continued in this process, or refuse to change them silently.
+    """Return the numerics of a run that is continued in this process, or raise an error if they would change without permission.
 
     Args:
         was: numerics of the run so far.
         now: numerics of the run in this process.
-        accepted: numerics that the user allows the run to be continued with, if they are others.
+        accepted: numerics to which the user allows a change.
         where: the run's folder.
     """
     if now == was:
         return now
     if now == accepted:
-        # A mixture promises nothing about other processors.
+        # A mixture of numerics is not portable.
         return NATIVE
     raise InvalidInputError(
-        f"The run in {where!r} was begun with {was} numerics, but this process has {now} ones (docs/runs.md says why). To continue"
-        f" nevertheless, with other last digits from here on, say so: --numerics {now}, or numerics={now!r} in Python."
+        f"The run in {where!r} began with {was} numerics, but this process has {now} numerics (see docs/runs.md). To continue anyway,"
+        f" with other last digits from here on, use --numerics {now}, or numerics={now!r} in Python."
     )

@@ -1,8 +1,11 @@
-"""Parametric policies, compiled.
+"""The built-in policy network, compiled.
 
 The built-in policy is a fully connected network. Each layer, the output included, is followed by 2 sigmoid(x) - 1, and has one
 bias *shared by the whole layer*. A genome holds, for each layer in order, the weights (inputs x outputs, row-major) and then
 that bias.
+
+A policy that sees pictures has convolutions before that: 3 x 3 filters at every second pixel, with zeros around the picture, and the
+same function and shared bias. Their weights (row, column, channel, filter) and bias come first in the genome.
 """
 
 from __future__ import annotations
@@ -17,15 +20,27 @@ from stax.compiling import inner, kernel
 
 
 def network_genome_size(sizes: Sequence[int]) -> int:
-    """How many numbers a network with these layer sizes takes, inputs first: (6, 5, 5, 5, 2) takes 94."""
+    """Return the number of values in the genome of a network with these layer sizes, inputs first: 94 for (6, 5, 5, 5, 2)."""
     return sum(inputs * outputs + 1 for inputs, outputs in pairwise(sizes))
+
+
+def picture_features(side: int, channels: int, filters: Sequence[int]) -> int:
+    """How many numbers the convolutions make of a picture (side, side, channels), with so many filters in each layer."""
+    for _ in filters:
+        side = (side + 1) // 2
+    return side * side * (filters[-1] if filters else channels)
+
+
+def convolutions_genome_size(channels: int, filters: Sequence[int]) -> int:
+    """How many numbers convolutions of a picture with so many channels take."""
+    return sum(9 * before * after + 1 for before, after in pairwise((channels, *filters)))
 
 
 @inner
 def forward(genome, sizes, values, scratch):
-    """One pass through the network: `values` holds the inputs and, afterwards, the outputs.
+    """Compute one pass through the network: `values` holds the inputs and, afterwards, the outputs.
 
-    `values` and `scratch` are float64 buffers at least as long as the widest layer. `sizes` is best a global tuple, which the
+    `values` and `scratch` are float64 buffers at least as long as the widest layer. `sizes` should be a global tuple, which the
     compiler unrolls.
     """
     start = 0
@@ -47,7 +62,7 @@ def forward(genome, sizes, values, scratch):
 
 @kernel
 def act(genome, sizes, inputs):
-    """The network's outputs for one input vector, as the compiled rollouts compute them."""
+    """Return the network's outputs for one input vector, as the compiled rollouts compute them."""
     values = np.empty(max(sizes))
     values[: sizes[0]] = inputs
     forward(genome, sizes, values, np.empty(max(sizes)))
@@ -56,13 +71,64 @@ def act(genome, sizes, inputs):
 
 @kernel
 def act_each(genomes, rows, sizes, inputs, outputs):
-    """One pass through several networks of one shape, each with inputs of its own.
+    """Compute one pass through several networks of one shape, each with its own inputs.
 
-    Row k of `outputs` is what the network of `genomes[rows[k]]` makes of row k of `inputs`, to the same bits as `act` and whatever
+    Row k of `outputs` holds the outputs of the network of `genomes[rows[k]]` for row k of `inputs`, with the same bits as `act`, whatever
     the other rows are. `sizes` is an array.
     """
     values, scratch = np.empty(sizes.max()), np.empty(sizes.max())
     for k in range(rows.size):
         values[: sizes[0]] = inputs[k]
         forward(genomes[rows[k]], sizes, values, scratch)
+        outputs[k] = values[: sizes[-1]]
+
+
+@inner
+def convolve(genome, start, side, channels, filters, picture, features):
+    """One layer of convolutions, whose weights begin at `start`: from `picture` to `features`, both flat (row, column, channel)."""
+    half = (side + 1) // 2
+    bias = genome[start + 9 * channels * filters]
+    for y in range(half):
+        for x in range(half):
+            target = (y * half + x) * filters
+            for f in range(filters):
+                features[target + f] = 0.0
+            for dy in range(3):
+                row = 2 * y + dy - 1
+                if row < 0 or row >= side:
+                    continue
+                for dx in range(3):
+                    column = 2 * x + dx - 1
+                    if column < 0 or column >= side:
+                        continue
+                    for c in range(channels):
+                        value = picture[(row * side + column) * channels + c]
+                        weights = start + ((dy * 3 + dx) * channels + c) * filters
+                        for f in range(filters):
+                            features[target + f] += value * genome[weights + f]
+            for f in range(filters):
+                features[target + f] = 2.0 / (1.0 + math.exp(-(features[target + f] + bias))) - 1.0
+
+
+@kernel
+def see_each(genomes, rows, side, channels, sizes, pictures, outputs):
+    """One pass through several networks of one shape that begin with convolutions, each with a picture of its own.
+
+    Row k of `outputs` is what the network of `genomes[rows[k]]` makes of row k of `pictures`, flat (side, side, channels[0]), whatever
+    the other rows are. `channels` are those of the picture and of every layer of convolutions, `sizes` those of the layers behind.
+    """
+    widest = max(pictures.shape[1], sizes.max())
+    for layer in range(channels.size):
+        widest = max(widest, side * side * channels[layer])
+    values, scratch = np.empty(widest), np.empty(widest)
+    for k in range(rows.size):
+        genome = genomes[rows[k]]
+        values[: pictures.shape[1]] = pictures[k]
+        start, length = 0, side
+        for layer in range(channels.size - 1):
+            convolve(genome, start, length, channels[layer], channels[layer + 1], values, scratch)
+            start += 9 * channels[layer] * channels[layer + 1] + 1
+            length = (length + 1) // 2
+            values[:] = scratch
+        forward(genome[start:], sizes, values, scratch)
         outputs[k] = values[: sizes[-1]]

@@ -1,4 +1,4 @@
-"""The standard streams of the command: losing the terminal must not end a run, and losing the output must not look like success."""
+"""The standard streams of the command: a lost terminal does not end a run, and a lost standard output is reported as an error."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ import stax_command
 
 
 class OutputError(Exception):
-    """Standard output cannot be written to."""
+    """Error: standard output cannot be written to."""
 
     def __init__(self, cause: Exception) -> None:
         self.reason = getattr(cause, "strerror", None) or str(cause)
         self.reader_has_gone = getattr(cause, "errno", None) == errno.EPIPE
-        """Whether it was a pipe whose reader has ended, as `| head` does."""
+        """Whether it was a pipe whose reader has ended, such as `| head`."""
         super().__init__(f"standard output cannot be written to: {self.reason}")
 
 
 class _Stream:
-    """A text stream that behaves like another one but for errors when it is written to."""
+    """Text stream that behaves like another one, except for errors when it is written to."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -50,26 +50,26 @@ class _Stream:
             self._fail(error)
 
     def _fail(self, error: Exception) -> None:
-        """Decide what an error means."""
+        """Handle an error."""
         raise NotImplementedError
 
 
 class LossyStream(_Stream):
-    """A stream for messages: those that cannot be written are dropped."""
+    """Stream for messages: those that cannot be written are dropped."""
 
     def _fail(self, error: Exception) -> None:
         pass
 
 
 class OutputStream(_Stream):
-    """A stream for results: an error is an `OutputError`, so that nobody takes it for an error of a file or a worker."""
+    """Stream for results: an error is an `OutputError`, which cannot be confused with an error of a file or a worker."""
 
     def _fail(self, error: Exception) -> None:
         raise OutputError(error) from error
 
 
 def protect_streams() -> None:
-    """Have messages that cannot be written dropped, and results that cannot be written reported as `OutputError`."""
+    """Replace the standard streams: messages that cannot be written are dropped, and lost results raise `OutputError`."""
     stax_command.open_standard_streams()
     codecs.register_error("stax.path", _encode_path_bytes)
     if not isinstance(sys.stdout, OutputStream):
@@ -89,22 +89,22 @@ def silence_output() -> None:
 
 
 def print_message(text: object) -> None:
-    """Print a message for people in a line of its own on standard error."""
+    """Print a message on a line of standard error."""
     print(f"stax: {text}", file=sys.stderr, flush=True)
 
 
 def print_path(path: object) -> None:
-    """Print the path of what a command has written; the work is done, so a lost standard output is only reported."""
+    """Print the path of what a command has written. The work is done, so a lost standard output is only reported."""
     try:
         print(path, flush=True)
     except OutputError as error:
         silence_output()
         if not error.reader_has_gone:
-            print_message(f"all is written to {path}, but {error}")
+            print_message(f"everything is written to {path}, but {error}")
 
 
 def _encode_path_bytes(error: UnicodeError) -> tuple[str | bytes, int]:
-    """Write the bytes of a path that are not text as they are, and a question mark for what the terminal cannot show."""
+    """Encode bytes of a path that are not text as they are, and characters that the terminal cannot show as question marks."""
     if not isinstance(error, UnicodeEncodeError):
         raise error
     letters = error.object[error.start : error.end]

@@ -1,7 +1,7 @@
-"""The working folder may be a stranger's: its files are not obeyed, and its code is not imported, unless the user says so.
+"""Protection from files in the working folder, which may be somebody else's: settings are ignored, and code is imported only on request.
 
 Matplotlib and Numba look for settings in the working folder, and some of these settings run code: the folder of a cache whose
-entries are unpickled, the path of a program, a module by its name.
+entries are unpickled, the path of a program, or the name of a module.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _code_allowed = False
 
 @contextlib.contextmanager
 def without_settings(name: str) -> Iterator[None]:
-    """Leave the working folder while inside if it holds a settings file of this name, so that an import cannot read it."""
+    """Change to another folder while inside if the working folder has a settings file of this name, so that it is not read."""
     if not os.path.lexists(name):
         yield
         return
@@ -31,7 +31,7 @@ def without_settings(name: str) -> Iterator[None]:
 
 
 def ignore_matplotlib_settings() -> None:
-    """Have Matplotlib ignore the settings of the working folder; those of the user's own account still hold."""
+    """Make Matplotlib ignore the settings of the working folder; those of the user's account still apply."""
     if os.path.lexists(MATPLOTLIB_SETTINGS) and "matplotlib" not in sys.modules:
         with without_settings(MATPLOTLIB_SETTINGS):
             importlib.import_module("matplotlib")
@@ -39,7 +39,7 @@ def ignore_matplotlib_settings() -> None:
 
 @contextlib.contextmanager
 def code_allowed() -> Iterator[None]:
-    """While inside, `import_user_module` also finds modules in the working folder."""
+    """Let `import_user_module` also find modules in the working folder while inside."""
     global _code_allowed
     before, _code_allowed = _code_allowed, True
     try:
@@ -59,8 +59,8 @@ def _working_folder() -> str | None:
 def import_user_module(name: str) -> ModuleType:
     """Import a module that the user has named.
 
-    If it is not installed and the working folder's code is allowed, the working folder is appended to the import path, behind
-    everything else. There it stays: the module may import its neighbours later, and worker processes take over the path.
+    If it is not installed and code of the working folder is allowed, the working folder is appended to the end of the import path. It
+    stays there, because the module may import other modules beside it later, and worker processes use the same path.
     """
     try:
         return importlib.import_module(name)

@@ -1,4 +1,18 @@
-"""What can be seen in results: measures, statistics and comparisons of many runs, pictures and replays."""
+"""Analysis of results: measures, statistics and comparisons of many runs, pictures, replays and reports.
+
+| module | holds |
+|---|---|
+| `recorded` | `find_runs`: runs found in folders, by their run folders and by their records |
+| `records/` | the record of a run: reading, making and verifying it |
+| `measures` | functions of one run: coverage and rewards as `Curve`, archives, similarity of descriptors, budget, emitters |
+| `splits` | whether a reward area of the ground truth lies in several places of the learned space |
+| `statistics` | functions of many runs: spread, intervals, tests, Holm, effect sizes, curves aligned by evaluations |
+| `grouping`, `comparison` | which runs belong together and how they are labelled; each group measured and tested against a reference |
+| `comparison_files`, `comparison_plots`, `style` | table, page and JSON of a comparison; its plots; colours and lines of all plots |
+| `picture` | the picture of one result |
+| `replay`, `replay_pictures`, `film_files` | policies played again; pictures and films of them |
+| `report/` | the page about a run |
+"""
 
 from __future__ import annotations
 
@@ -10,13 +24,12 @@ if TYPE_CHECKING:
     from stax.analysis.comparison import compare_runs
     from stax.analysis.measures import measure, measure_recorded
     from stax.analysis.picture import draw_result
-    from stax.analysis.recorded import RecordedRun, find_runs
+    from stax.analysis.recorded import find_runs
     from stax.analysis.records.making import write_record
     from stax.analysis.records.record import Record, read_record
 
 __all__ = [
     "Record",
-    "RecordedRun",
     "compare_runs",
     "draw_result",
     "find_runs",
@@ -28,7 +41,6 @@ __all__ = [
 
 _LATER = {
     "Record": "records.record",
-    "RecordedRun": "recorded",
     "compare_runs": "comparison",
     "draw_result": "picture",
     "find_runs": "recorded",

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from stax.analysis.grouping import RunGroup, TaskRuns, group_runs
-from stax.analysis.measures import Curve, Measured, measure_recorded
+from stax.analysis.measures import Curve, Measured, evaluations_to, highest_reward, measure_recorded
 from stax.analysis.recorded import AnyRun
 from stax.analysis.statistics import Comparison, Spread, compare_with, median_interval, spread
 from stax.search.parameters import Parameters
@@ -17,7 +17,7 @@ COVERAGE, EXPLORATION_COVERAGE = "coverage", "coverage by exploration"
 BEST_REWARD, ARCHIVED_REWARD = "best reward", "best archived reward"
 """Best reward in an area: of all evaluations, and of the policies that are in the final archives."""
 SOON = "evaluations to 80 %"
-"""Evaluations until 80 % of the highest possible reward in an area."""
+"""Evaluations until 80 % of the highest reward in an area, see `highest_reward`."""
 SOON_SHARE = 0.8
 
 Progress = Callable[[int, int], None]
@@ -33,7 +33,7 @@ class Finding:
     area: str
     """The reward area; empty for coverage."""
     label: str
-    """Of the group."""
+    """Label of the group."""
     values: list[float]
     """One per run, by seed; infinite for what was never reached."""
     spread: Spread
@@ -98,7 +98,7 @@ class ComparedRuns:
 
     tasks: list[TaskComparison]
     notes: list[str]
-    """What a reader should know of it, a sentence each."""
+    """Notes for the reader, a sentence each."""
 
 
 def compare_runs(
@@ -141,7 +141,7 @@ def compare_runs(
 
 
 def _grid_cells(task: TaskRuns, notes: list[str]) -> int:
-    """One grid for all: the runs' own or, if they differ, the paper's."""
+    """Return the grid for all runs: their own or, if they differ, the paper's."""
     own = {run.config.parameters.grid_cells for group in task.groups for run in group.runs}
     if len(own) == 1:
         return own.pop()
@@ -168,11 +168,13 @@ def _values(task: TaskRuns, groups: Sequence[MeasuredGroup]) -> Iterator[tuple[s
     for number, area in enumerate(task.areas):
         yield BEST_REWARD, area, {group.label: ends(group.max_reward(number)) for group in groups}
         yield ARCHIVED_REWARD, area, {group.label: ends(group.archived_reward(number)) for group in groups}
-        yield SOON, area, {group.label: [_reached(curve, end) for curve in group.max_reward(number)] for group in groups}
+        highest = highest_reward(task.task, (float(curve.at(end)) for group in groups for curve in group.max_reward(number)))
+        soon = {group.label: [_reached(curve, highest, end) for curve in group.max_reward(number)] for group in groups}
+        yield SOON, area, soon
 
 
-def _reached(curve: Curve, end: int) -> float:
-    reached = curve.first_reaching(SOON_SHARE)
+def _reached(curve: Curve, highest: float, end: int) -> float:
+    reached = evaluations_to(curve, (SOON_SHARE,), highest)[SOON_SHARE]
     return math.inf if reached is None or reached > end else float(reached)
 
 

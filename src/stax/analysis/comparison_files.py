@@ -11,6 +11,7 @@ from typing import Any
 from stax.analysis.comparison import COVERAGE, EXPLORATION_COVERAGE, SOON, ComparedRuns, Finding, TaskComparison
 from stax.analysis.statistics import CONFIDENCE, SIGNIFICANCE
 from stax.errors import InvalidInputError
+from stax.extras import require_extra
 from stax.runs.csv_text import csv_for_people
 from stax.runs.files import write_text
 
@@ -35,11 +36,12 @@ COLUMNS = (
     "effect",
     "verdict",
 )
-"""Of the table."""
+"""Columns of the table."""
 
 
 def write_comparison(compared: ComparedRuns, folder: Path) -> list[Path]:
     """Writes table, page and plots into a folder, which is made if there is none; returns what was written."""
+    require_extra("plots", "A comparison's plots")
     # Here, because Matplotlib takes a while to import.
     from stax.analysis.comparison_plots import comparison_figures
     from stax.analysis.style import save_figure
@@ -56,7 +58,7 @@ def write_comparison(compared: ComparedRuns, folder: Path) -> list[Path]:
 
 
 def write_table(compared: ComparedRuns, path: Path) -> None:
-    """The table as CSV."""
+    """Return the table as CSV."""
     _write(path, csv_for_people(COLUMNS, table_rows(compared)))
 
 
@@ -71,7 +73,7 @@ def _write(path: Path, text: str) -> None:
 
 
 def table_rows(compared: ComparedRuns) -> Iterator[dict[str, Any]]:
-    """A row per task, measure, area and group; what was never reached or cannot be told is None."""
+    """Return a row per task, measure, area and group; what was never reached or is not known is None."""
     for task in compared.tasks:
         for family in task.families:
             for finding in family:
@@ -150,7 +152,7 @@ def value_words(measure: str, value: float) -> str:
 
 
 def spread_words(finding: Finding) -> str:
-    """The median, with the extremes if they differ."""
+    """Return the median, with the extremes if they differ."""
     spread = finding.spread
     if finding.measure == SOON and not math.isfinite(spread.median):
         never = sum(not math.isfinite(value) for value in finding.values)
@@ -162,7 +164,7 @@ def spread_words(finding: Finding) -> str:
 
 
 def p_words(finding: Finding) -> str:
-    """The corrected p; a dash if there is none."""
+    """Return the corrected p; a dash if there is none."""
     if finding.comparison is None or finding.comparison.p_holm is None:
         return "" if finding.comparison is None else "-"
     p = finding.comparison.p_holm
@@ -174,18 +176,18 @@ def superiority_words(finding: Finding) -> str:
 
 
 def title_words(task: TaskComparison) -> str:
-    """What is compared on this task, and under which conditions."""
+    """Describe what is compared on this task, and under which conditions."""
     runs = task.runs
     return f"{runs.task} after {runs.evaluations:,} evaluations" + (f", all with {runs.common}" if runs.common else "")
 
 
 def verdict_words(task: TaskComparison, finding: Finding) -> str:
-    """In words, also of the reference."""
+    """Return the verdict in words, also for the reference."""
     return finding.verdict if finding.comparison else "the reference" if len(task.groups) > 1 else ""
 
 
 def footnote(task: TaskComparison) -> str:
-    """What p, A and the verdict are here."""
+    """Explain p, A and the verdict."""
     others = len(task.groups) - 1
     family = "one comparison" if others == 1 else f"{others} comparisons"
     words = (

@@ -15,15 +15,16 @@ from stax.analysis.measures import Curve
 from stax.analysis.statistics import band, evaluation_grid
 from stax.analysis.style import (
     INK,
+    LINE_STYLES,
     LINE_WIDTH,
     MARKERS,
     band_opacity,
     legend_below,
-    line_style,
     method_color,
     tidy,
     wrapped,
 )
+from stax.search.methods import line_style
 
 _MOST_COLUMNS = 3
 _TITLE = 34
@@ -33,7 +34,7 @@ _LEAST_FOR_VIOLIN = 5
 
 
 def comparison_figures(compared: ComparedRuns) -> dict[str, Figure]:
-    """The plots by the name of their file; those of coverage are left out if no task has any."""
+    """Return the plots by the name of their file; those of coverage are left out if no task has any."""
     covered = [task for task in compared.tasks if task.has_coverage]
     figures = {}
     if covered:
@@ -83,7 +84,7 @@ def _is_reward(finding: Finding) -> bool:
 
 
 def final_coverage_figure(tasks: Sequence[TaskComparison]) -> Figure:
-    """The coverage of every run at the end, with medians and extremes, a panel per task."""
+    """Plot the coverage of every run at the end, with medians and extremes, a panel per task."""
     most = max(len(task.groups) for task in tasks)
     figure, panels = _panels(len(tasks), 3.8, wide=float(np.clip(0.62 * most + 1.2, 3.6, 5.4)))
     for axes, task in zip(panels, tasks, strict=True):
@@ -92,6 +93,7 @@ def final_coverage_figure(tasks: Sequence[TaskComparison]) -> Figure:
             draw_ends(axes, place, group, [100 * value for value in finding.values])
         labels = [wrapped(group.label, 30) for group in task.groups]
         axes.set(title=_title(task, tasks), ylabel="coverage in %", xlim=(-0.6, len(labels) - 0.4))
+        axes.set_ylim(bottom=0)
         tidy(axes, evaluations=False)
         if any("\n" in label for label in labels):
             axes.set_xticks(range(len(labels)), labels, rotation=90)
@@ -102,7 +104,7 @@ def final_coverage_figure(tasks: Sequence[TaskComparison]) -> Figure:
 
 
 def _title(task: TaskComparison, tasks: Sequence[TaskComparison], more: str = "") -> str:
-    """The task's name with its options, in a few lines; without the options if they are many and no other task has this name."""
+    """Return the task's name with its options, in a few lines; without the options if they are many and no other task has this name."""
     full = task.runs.task
     name = full.partition(" (")[0]
     if len(full + more) > _TITLE and sum(other.runs.task.partition(" (")[0] == name for other in tasks) == 1:
@@ -138,7 +140,7 @@ def draw_course(
         course.evaluations,
         unit * course.median,
         color=color,
-        linestyle=line_style(learned=group.group.learned),
+        linestyle=LINE_STYLES[line_style(is_learned=group.group.learned)],
         linewidth=LINE_WIDTH,
         marker=MARKERS[group.group.number % len(MARKERS)],
         markevery=(10 + 7 * group.group.number % 20, 40),
@@ -153,7 +155,7 @@ def draw_course(
 
 
 def draw_ends(axes: Axes, place: float, group: MeasuredGroup, values: Sequence[float]) -> None:
-    """One group's values: a violin if there are enough, every run as a point, the median and the extremes as lines."""
+    """Draw one group's values: a violin if there are enough, every run as a point, the median and the extremes as lines."""
     color = _color(group)
     if len(values) >= _LEAST_FOR_VIOLIN and len(set(values)) > 1:
         bodies: Any = axes.violinplot([list(values)], [place], widths=0.8, showextrema=False)["bodies"]
@@ -162,7 +164,7 @@ def draw_ends(axes: Axes, place: float, group: MeasuredGroup, values: Sequence[f
             body.set(facecolor=color, edgecolor=color, alpha=0.28, zorder=1)
     # Side by side by their number, not at random, so that the same runs give the same picture.
     beside = np.linspace(-0.12, 0.12, len(values)) if len(values) > 1 else np.zeros(1)
-    axes.plot(place + beside, values, "o", color=color, markersize=4, alpha=0.85, markeredgewidth=0, zorder=4)
+    axes.plot(place + beside, values, "o", color=color, markersize=4, alpha=0.85, markeredgewidth=0, zorder=4, clip_on=False)
     if len(values) == 1:
         return
     axes.hlines([min(values), max(values)], place - 0.13, place + 0.13, color=color, linewidth=1.2, zorder=2)

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
-from importlib.util import find_spec
 from io import BytesIO
 
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from stax.errors import InvalidInputError, check_whole
+from stax.constraints import check_whole
+from stax.errors import InvalidInputError
+from stax.extras import require_extra
 
 Picture = NDArray[np.uint8]
 """(height, width, 3)"""
@@ -19,17 +20,17 @@ Picture = NDArray[np.uint8]
 FRAME_RATES = 1, 50
 """Frames a second: browsers slow down a GIF that has more."""
 HOLD_SECONDS = 1.5
-"""How long the last frame of a film stays before the film begins anew."""
+"""Seconds that the last frame of a film stays before the film begins again."""
 _SAMPLES = 8
 """Frames that a film's palette is made from."""
 _EXACT = 96
 """The most frequent colours are kept as they are: the grounds of a scene, above all."""
 _COLORS = 255
-"""Of a palette; the last of a GIF's 256 says that a pixel stays as it is."""
+"""Colours of a palette; the last of a GIF's 256 means that a pixel does not change."""
 
 
 def png_bytes(picture: Picture) -> bytes:
-    """One picture as a PNG file."""
+    """Return a picture as a PNG file."""
     file = BytesIO()
     Image.fromarray(picture).save(file, "PNG", optimize=True)
     return file.getvalue()
@@ -66,7 +67,7 @@ def gif_bytes(frames: Sequence[Picture], fps: int, *, hold: float = HOLD_SECONDS
 
 def mp4_bytes(frames: Sequence[Picture], fps: int, *, hold: float = HOLD_SECONDS) -> bytes:
     """Frames of one size as an MP4 film (H.264), as every browser plays it; a side of odd length grows by a pixel."""
-    check_mp4()
+    require_extra("video", "An .mp4 film")
     import av
     from av.video.stream import VideoStream
 
@@ -87,12 +88,6 @@ def mp4_bytes(frames: Sequence[Picture], fps: int, *, hold: float = HOLD_SECONDS
             film.mux(stream.encode(av.VideoFrame.from_ndarray(picture, format="rgb24")))
         film.mux(stream.encode(None))
     return file.getvalue()
-
-
-def check_mp4() -> None:
-    """One sentence if films cannot be encoded here."""
-    if find_spec("av") is None:
-        raise InvalidInputError("An .mp4 film needs the package 'av': pip install 'stax-qd[video]'. A .gif does without.")
 
 
 def _check_film(frames: Sequence[Picture], fps: int) -> None:
@@ -121,7 +116,7 @@ class _Palette:
         self.colors = _unpacked(found)
         """(n, 3), no two alike."""
         self._number = np.full(2**24, _COLORS, np.uint8)
-        """Of the nearest colour, by packed colour; one that has not been asked for yet is marked."""
+        """Number of the nearest colour, by packed colour; colours that have not been looked up are marked."""
 
     def image(self, picture: Picture) -> Image.Image:
         packed = _packed(picture)
@@ -137,7 +132,7 @@ class _Palette:
 
 
 def _packed(picture: Picture) -> NDArray[np.uint32]:
-    """A colour as one number."""
+    """Return a colour as one number."""
     red, green, blue = (picture[..., channel].astype(np.uint32) for channel in range(3))
     return (red << 16 | green << 8 | blue).astype(np.uint32)
 

@@ -1,4 +1,8 @@
-"""Which runs belong together: those of one task, and among them those that differ in nothing but their seed."""
+"""Which runs belong together: those of one task, and among them those that differ in nothing but their seed.
+
+Parameters decide which runs form a group, not the places of their folders, whose names mean nothing. The name that a campaign
+gives to an override is used only to make a label shorter.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from stax.analysis.recorded import AnyRun
-from stax.errors import InvalidInputError, printable
+from stax.errors import InvalidInputError, no_such, printable
 from stax.representation.choice import chosen
 from stax.runs.campaign import TABLE, read_table
 from stax.runs.config import RunConfig
 from stax.search.methods import METHODS, find_method
-from stax.search.parameters import make_parameters, no_such
 from stax.tasks import BUILT_IN, GYMNASIUM, task_maker, task_options
 from stax.wording import setting_text
 
@@ -29,14 +32,14 @@ class RunGroup:
     """Runs of one task that differ in nothing but their seed."""
 
     label: str
-    """The method, and in brackets what tells it from other groups of that method."""
+    """The method, and in brackets what distinguishes it from other groups of that method."""
     algo: str
     number: int
     """Which of the method's labels, on all tasks, it has, from 0."""
     learned: bool
     """Whether behaviours were compared in a learned space."""
     runs: list[AnyRun]
-    """By seed."""
+    """The runs by seed."""
 
     @property
     def seeds(self) -> list[int]:
@@ -48,11 +51,11 @@ class TaskRuns:
     """The runs of one task."""
 
     task: str
-    """Its name, and in brackets its options if they are not the usual ones."""
+    """Name of the task, and in brackets its options if they are not the usual ones."""
     evaluations: int
-    """That all runs have done, after which they are measured."""
+    """Evaluations after which the runs are measured; all runs have done as many."""
     common: str
-    """What all runs have in common that is not as their methods have it by themselves; empty if nothing."""
+    """Parameters that all runs share and that differ from those of their methods; empty if there are none."""
     areas: list[str]
     """Names of the reward areas."""
     groups: list[RunGroup]
@@ -89,7 +92,7 @@ def group_runs(
 
 
 def _numbered(tasks: Sequence[TaskRuns]) -> list[TaskRuns]:
-    """The groups with their numbers, which are the same on every task."""
+    """Return the groups with their numbers, which are the same on every task."""
     labels: dict[str, list[str]] = {}
     for group in sorted((group for task in tasks for group in task.groups), key=lambda group: group.label):
         known = labels.setdefault(group.algo, [])
@@ -183,7 +186,7 @@ class _Draft:
 
     runs: list[AnyRun]
     changes: Values
-    """What is not as the method has it by itself."""
+    """Return the parameters that differ from those of the method."""
     override: str
     """The campaign's name for these changes."""
 
@@ -192,7 +195,7 @@ class _Draft:
 
 
 def _grouped(runs: Sequence[AnyRun], *, named: bool) -> tuple[str, list[str], list[RunGroup]]:
-    """What all groups have in common, the areas, and the groups."""
+    """Return what all groups have in common, the areas, and the groups."""
     alike: dict[str, list[AnyRun]] = {}
     for run in runs:
         options = unusual_options(run.config)
@@ -221,7 +224,7 @@ def _grouped(runs: Sequence[AnyRun], *, named: bool) -> tuple[str, list[str], li
 
 
 def _resolved(run: AnyRun, parameters: Any) -> Values:
-    """All parameters, with what stands for none and for auto."""
+    """Return all parameters, with the values that none and auto stand for."""
     values = asdict(parameters)
     standing_for_none = {
         "descriptor_samples": run.task.observation_samples,
@@ -236,7 +239,7 @@ def _resolved(run: AnyRun, parameters: Any) -> Values:
 def changed_parameters(run: AnyRun) -> Values:
     """Return the parameters that are not as the method has them by itself, with the preset if it is not `default`."""
     config = run.config
-    own = _resolved(run, make_parameters(config.preset, find_method(config.algo).values(config.preset), {}))
+    own = _resolved(run, find_method(config.algo).resolve(config.preset))
     used = _resolved(run, config.parameters)
     preset = {} if config.preset == "default" else {"preset": config.preset}
     return preset | {name: value for name, value in used.items() if value != own[name]}
@@ -301,7 +304,7 @@ def in_words(values: Values) -> str:
 
 
 def entries(values: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Of a table, its entries."""
+    """Return the entries of a table; no entries for anything else."""
     for name, value in values.items():
         if isinstance(value, Mapping):
             yield from ((f"{name}.{inner}", entry) for inner, entry in entries(value))

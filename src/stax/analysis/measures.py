@@ -1,12 +1,16 @@
-"""What is measured of a run: coverage, rewards, what the archives hold, how good the learned space is, where the budget went.
+"""Measures of a run: coverage, rewards, the content of the archives, the quality of the learned space, how the budget was spent.
 
-Plain functions of what a run leaves, in memory (`stax.Result`) or in its folder (`RecordedRun`). An evaluation that failed uses
+Plain functions of what a run leaves, in memory (`stax.Result`) or in its folder (`RunReader`). An evaluation that failed uses
 up budget and counts for nothing else.
+
+Curves are steps: coverage rises with the first visit of a cell, and the highest reward when it is beaten. A run of half a
+million evaluations is then a few thousand numbers, exact at every evaluation. `stax compare` keeps these and drops the ledger,
+of which it reads four columns. The ends of the curves must agree with the summary of the run, or the run is refused.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -17,33 +21,33 @@ from numpy.typing import ArrayLike, NDArray
 from stax.errors import InvalidInputError, printable
 from stax.representation.space import DescriptorSpace, used_samples
 from stax.runs.config import RunConfig
-from stax.search.emitters.emitter import EmitterRecord
 from stax.search.grid import MOST_DIMENSIONS, Grid
 from stax.search.making import make_space
 from stax.search.methods import find_method
 from stax.search.policy_set import PolicySet
 from stax.search.vocabulary import ORIGINS, Origin
-from stax.tasks.task import RewardArea, Task
+from stax.tasks import BUILT_IN
+from stax.tasks.task import Task
 
 if TYPE_CHECKING:
-    from stax.analysis.recorded import RecordedRun
     from stax.analysis.records.record import Record
     from stax.representation.learned import LearnedSpace
+    from stax.runs.reader import RunReader
 
 SHARES = (0.5, 0.8, 0.95)
-"""Of the highest reward: when a run reaches them is measured."""
+"""Shares of the highest reward; it is measured when a run reaches them."""
 HIGHEST_REWARD = 1.0
-"""What the paper's tasks pay at the centre of a reward area."""
+"""Reward of the built-in tasks at the centre of a reward area."""
 MEASURED_COLUMNS = ("id", "origin", "reward", "reward_area", "ground_truth", "failed")
 """Columns of the ledger that `measure` needs."""
 _OTHER_SEED = 10**9
-"""What the seed of a random autoencoder is ahead of the run's."""
+"""Number added to the run's seed for the seed of a random autoencoder."""
 _RECONSTRUCTED_AT_ONCE = 128
 """Policies whose pictures and reconstructions are in memory at the same time."""
 
 
 class Ends(Protocol):
-    """What `PolicySet` and the archives of a record have in common."""
+    """The common attributes of `PolicySet` and the archives of a record."""
 
     @property
     def reward(self) -> NDArray[np.float64]: ...
@@ -52,7 +56,7 @@ class Ends(Protocol):
 
 
 class Archived(Protocol):
-    """What `stax.Result`, `RecordedRun` and `Record` have in common."""
+    """The common attributes of `stax.Result`, `RunReader` and `Record`."""
 
     @property
     def config(self) -> RunConfig: ...
@@ -63,7 +67,7 @@ class Archived(Protocol):
 
 
 class Outcome(Protocol):
-    """What `stax.Result` and `RecordedRun` have in common."""
+    """The common attributes of `stax.Result` and `RunReader`."""
 
     @property
     def config(self) -> RunConfig: ...
@@ -90,12 +94,12 @@ class Curve:
         return float(self.values[-1])
 
     def at(self, evaluations: ArrayLike) -> NDArray[np.float64]:
-        """The values when so many evaluations are done."""
+        """Return the values after so many evaluations."""
         steps = np.searchsorted(self.evaluations, np.asarray(evaluations), side="right") - 1
         return np.asarray(self.values[steps])
 
     def mean_until(self, evaluations: int) -> float:
-        """The mean of the value over the first so many evaluations: higher for a curve that rises earlier."""
+        """Return the mean of the value over the first so many evaluations, which is higher for a curve that rises earlier."""
         ends = np.minimum(np.append(self.evaluations, evaluations), evaluations)
         return float(self.values @ np.diff(ends) / evaluations)
 
@@ -105,7 +109,7 @@ class Curve:
         return Curve(self.evaluations[:steps], self.values[:steps])
 
     def first_reaching(self, value: float) -> int | None:
-        """The number of evaluations after which the value is reached; None if it never is."""
+        """Return the number of evaluations after which the value is reached; None if it never is."""
         step = int(np.searchsorted(self.values, value, side="left"))
         return int(self.evaluations[step]) if step < len(self.values) else None
 
@@ -159,8 +163,8 @@ def measure(task: Task, ledger: Mapping[str, NDArray[Any]], *, grid_cells: int, 
     )
 
 
-def measure_recorded(run: RecordedRun | Record, *, grid_cells: int | None = None) -> Measured:
-    """The course of a finished run by its folder, on a grid of its own or of so many cells along each dimension; or by its record.
+def measure_recorded(run: RunReader | Record, *, grid_cells: int | None = None) -> Measured:
+    """Measure the course of a finished run by its folder, on its own grid or on one of `grid_cells` cells a dimension; or by its record.
 
     Ledger and summary must tell the same end, or one of them is damaged.
     """
@@ -181,7 +185,7 @@ def measure_recorded(run: RecordedRun | Record, *, grid_cells: int | None = None
 def check_ends(
     measured: Measured, coverage: float | None, max_reward: Sequence[float], where: Path, source: str = "ledger"
 ) -> None:
-    """Refuses a run whose ledger, or another source of the course measured, tells another end than the summary's numbers."""
+    """Refuse a run whose ledger, or other source of the measured course, does not end with the numbers of the summary."""
     pairs = [("max_reward", [curve.last for curve in measured.max_reward], list(max_reward))]
     if measured.coverage is not None:
         pairs.append(("coverage", [measured.coverage.last], [np.nan if coverage is None else coverage]))
@@ -194,13 +198,13 @@ def check_ends(
 
 
 def coverage_grid(task: Task, cells: int) -> Grid | None:
-    """What the search counts coverage on; None for a task without a ground-truth descriptor, or one of too many numbers."""
+    """Return the grid that the search counts coverage on; None for a task without a ground-truth descriptor, or one of too many numbers."""
     bounds = task.ground_truth_bounds
     return None if bounds is None or len(bounds) > MOST_DIMENSIONS else Grid(bounds, cells)
 
 
 def coverage_curve(ground_truth: NDArray[np.float64], left_out: NDArray[np.bool_], grid: Grid) -> Curve:
-    """The share of the grid's cells that a policy has ended in, exactly: it rises with the first visit of each cell."""
+    """Return the share of the grid's cells that policies have ended in; it rises with the first visit of each cell."""
     rows = np.flatnonzero(~left_out)
     first = np.unique(grid.cell(ground_truth[rows]), return_index=True)[1]
     visits = np.sort(rows[first]) + 1
@@ -211,7 +215,7 @@ def coverage_curve(ground_truth: NDArray[np.float64], left_out: NDArray[np.bool_
 def max_reward_curves(
     reward: NDArray[np.float64], reward_area: NDArray[Any], left_out: NDArray[np.bool_], areas: int
 ) -> list[Curve]:
-    """The highest reward so far in each area; 0 until the first."""
+    """Return the highest reward so far in each area, 0 until the first."""
     curves = []
     for area in range(areas):
         rows = np.flatnonzero((reward_area == area) & ~left_out & (reward > 0))
@@ -221,9 +225,27 @@ def max_reward_curves(
     return curves
 
 
+def highest_reward(task: str, found: Iterable[float]) -> float:
+    """Return the reward of an area that `evaluations_to` takes shares of, for all tables and pages.
+
+    That is 1, the highest possible reward, for the built-in tasks, and elsewhere the highest reward found in the area by any of the runs
+    that are looked at; 0 if there is none.
+
+    Args:
+        task: the task's name.
+        found: the highest reward in the area of each run.
+    """
+    return HIGHEST_REWARD if task in BUILT_IN else max(found, default=0.0)
+
+
+def highest_reward_words(task: str) -> str:
+    """Return what the shares are of, as the end of a heading."""
+    return f"of {HIGHEST_REWARD:g}" if task in BUILT_IN else "of the best"
+
+
 def evaluations_to(curve: Curve, shares: Sequence[float] = SHARES, highest: float = HIGHEST_REWARD) -> dict[float, int | None]:
-    """How many evaluations it took to reach these shares of the highest value; None where it was never reached."""
-    return {share: curve.first_reaching(share * highest) for share in shares}
+    """Return how many evaluations it took to reach these shares of the highest reward; None where it was never reached."""
+    return {share: curve.first_reaching(share * highest) if highest > 0 else None for share in shares}
 
 
 # What the archives hold
@@ -231,7 +253,7 @@ def evaluations_to(curve: Curve, shares: Sequence[float] = SHARES, highest: floa
 
 @dataclass(frozen=True, eq=False)
 class ArchiveEnds:
-    """Where the policies of the final archives end in the ground-truth space."""
+    """The ends of the policies of the final archives in the ground-truth space."""
 
     exploring: NDArray[np.float64]
     """(n, d) those of the novelty archive."""
@@ -240,7 +262,7 @@ class ArchiveEnds:
 
 
 def archive_ends(outcome: Archived) -> ArchiveEnds:
-    """The points of both archives. If there are no emitters, and so no reward archive, rewarding policies are told apart."""
+    """Return where the policies of both archives end; without emitters, rewarding policies of the novelty archive count as the others."""
     novelty, reward = outcome.novelty_archive, outcome.reward_archive
     if outcome.config.has_emitters:
         return ArchiveEnds(novelty.ground_truth, reward.ground_truth)
@@ -249,7 +271,7 @@ def archive_ends(outcome: Archived) -> ArchiveEnds:
 
 
 def final_policies(outcome: Outcome, most: int | None = None) -> PolicySet:
-    """The policies of both archives, each once; if there are more than `most`, a uniform sample, always the same."""
+    """Return the policies of both archives, each once; if there are more than `most`, a uniform sample, always the same."""
     policies = PolicySet.union([outcome.novelty_archive, outcome.reward_archive])
     if most is None or len(policies) <= most:
         return policies
@@ -262,7 +284,7 @@ def final_policies(outcome: Outcome, most: int | None = None) -> PolicySet:
 
 @dataclass(frozen=True)
 class Similarity:
-    """How alike two descriptions of the same policies are."""
+    """The similarity of two descriptions of the same policies."""
 
     distance: float | None
     """The correlation matrix distance of Herdin et al.: 0 for the same structure, at most 1. None if all policies are alike in
@@ -293,7 +315,7 @@ def correlation_matrix_distance(first: NDArray[np.float64], second: NDArray[np.f
 
 
 def _centred(descriptors: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
-    """Around 0 and of size 1, and how large they were: 0 if that is nothing but rounding."""
+    """Return the descriptors around 0 and of size 1, and their size before; 0 if that is only rounding."""
     largest = float(np.abs(descriptors).max(initial=0.0))
     scaled = descriptors / (largest or 1.0)
     centred = scaled - scaled.mean(axis=0)
@@ -302,7 +324,7 @@ def _centred(descriptors: NDArray[np.float64]) -> tuple[NDArray[np.float64], flo
 
 
 def descriptor_similarity(policies: PolicySet) -> Similarity:
-    """Of the descriptors that the search compared by, as they were at its end, and the ground truth."""
+    """Compare the descriptors at the end of the search with the ground truth."""
     return _similarity(policies.descriptor, policies.ground_truth)
 
 
@@ -315,14 +337,14 @@ def random_similarity(
     device: str = "cpu",
     autoencoder: Any = None,
 ) -> Similarity:
-    """Of descriptors by an autoencoder like the run's that has never been trained, and the ground truth.
+    """Compare descriptors by an autoencoder like the run's that was never trained with the ground truth.
 
     Args:
-        outcome: whose autoencoder is meant.
-        task: draws what the autoencoder sees.
-        policies: those to describe, see `final_policies`.
-        seed: of the autoencoder's weights; one that is not the run's if None.
-        device: where the autoencoder is.
+        outcome: the run with the autoencoder.
+        task: the task, which draws the observations.
+        policies: the policies to describe, see `final_policies`.
+        seed: seed of the autoencoder's weights; not the run's own if None.
+        device: device of the autoencoder.
         autoencoder: the run's, if it is a user's own; one given with its weights has these, as they were before the run.
     """
     space = random_space(outcome, task, seed=seed, device=device, autoencoder=autoencoder)
@@ -330,18 +352,18 @@ def random_similarity(
 
 
 def spaces_similarity(space: DescriptorSpace, policies: PolicySet) -> Similarity:
-    """Of the descriptors that a space gives these policies, and the ground truth."""
+    """Compare the descriptors that a space gives these policies with the ground truth."""
     return _similarity(space.describe(policies.rollouts()), policies.ground_truth)
 
 
 def random_space(
     outcome: Outcome, task: Task, *, seed: int | None = None, device: str = "cpu", autoencoder: Any = None
 ) -> DescriptorSpace:
-    """A learned space like the run's, with other random weights, before any training."""
+    """Make a learned space like the run's, with other random weights, before any training."""
     config = outcome.config
     if autoencoder is None and "autoencoder" in {**config.code, **config.objects}:
         # Its name alone is not imported: a stranger's configuration could name anything.
-        raise InvalidInputError(f"The autoencoder {config.parameters.autoencoder!r} is somebody's own; give it as autoencoder.")
+        raise InvalidInputError(f"The autoencoder {config.parameters.autoencoder!r} is a user's own; give it as autoencoder.")
     parameters = replace(config.parameters, descriptor="learned")
     other = config.seed + _OTHER_SEED if seed is None else seed
     return make_space(task, find_method(config.algo), parameters, other, device, autoencoder)
@@ -354,7 +376,7 @@ def _similarity(descriptor: NDArray[np.float64], ground_truth: NDArray[np.float6
 
 
 def reconstruction_error(space: LearnedSpace, task: Task, policies: PolicySet) -> float | None:
-    """The mean squared error of the autoencoder's reconstructions of what was observed of these policies.
+    """Return the mean squared error of the autoencoder's reconstructions of the observations of these policies.
 
     Pictures are in [0, 1], vectors in units of their own, and the mean is over all their numbers. None if there are no policies.
     """
@@ -382,63 +404,20 @@ def _squared_errors(space: LearnedSpace, task: Task, policies: PolicySet) -> Ite
 
 @dataclass(frozen=True)
 class Spent:
-    """What of the budget went to policies of one origin."""
+    """The part of the budget spent on policies of one origin."""
 
     origin: str
     """One of initial, exploration, bootstrap, emitter."""
     evaluations: int
     share: float
-    """Of all evaluations."""
+    """Share of all evaluations."""
     failed: int
-    """How many of these evaluations failed."""
+    """Number of these evaluations that failed."""
 
 
 def budget_by_origin(origin: NDArray[Any], failed: NDArray[np.bool_]) -> list[Spent]:
-    """What the evaluations were for, by those two columns of the ledger."""
+    """Return how the budget was spent, by these two columns of the ledger."""
     counts = np.bincount(origin, minlength=len(ORIGINS))
     failures = np.bincount(origin[failed], minlength=len(ORIGINS))
     total = max(len(origin), 1)
     return [Spent(name, int(counts[i]), float(counts[i] / total), int(failures[i])) for i, name in enumerate(ORIGINS)]
-
-
-@dataclass(frozen=True)
-class EmitterOutcome:
-    """What one emitter did."""
-
-    id: int
-    ancestor: int
-    """Id of the policy it was born from."""
-    area: str
-    """Name of that policy's reward area."""
-    born: int
-    """Evaluations the run had done then."""
-    generations: int
-    evaluations: int
-    improvement: float
-    first_reward: float
-    """The ancestor's."""
-    best_reward: float
-    ended_by: str
-    """Why it stopped: no improvement, stagnation, evaluations failed, a reason of its kind's own; or "still running" at the end of the run."""
-    kind: str = "elitist"
-    """What sort of emitter it was."""
-
-
-def emitter_outcomes(records: Sequence[EmitterRecord], areas: Sequence[RewardArea]) -> list[EmitterOutcome]:
-    """A row per emitter, in the order of their birth."""
-    return [
-        EmitterOutcome(
-            id=record.id,
-            ancestor=record.ancestor,
-            area=areas[record.reward_area].name if 0 <= record.reward_area < len(areas) else "none",
-            born=record.born,
-            generations=record.generations,
-            evaluations=record.evaluations,
-            improvement=record.improvement,
-            first_reward=record.first_reward,
-            best_reward=record.best_reward,
-            ended_by=record.ended_by or "still running",
-            kind=record.kind,
-        )
-        for record in sorted(records, key=lambda record: record.id)
-    ]

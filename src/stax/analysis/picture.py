@@ -27,9 +27,11 @@ if TYPE_CHECKING:
 
 NOVELTY_COLOR, REWARD_COLOR = "#1f62bf", "#f08c14"
 AREA_COLORS = ("#28965a", "#8c50aa", "#d62828", "#0096a0", "#7a5c3a", "#6e737d")
-"""Of the curves per reward area: none of the archives' colours."""
+"""Colours of the curves per reward area, none of which is an archive's colour."""
 _INK, _PALE = "#33363d", "#e4e6ea"
 _SCENE_SIZE = 1024
+_MARGIN = 0.012
+"""Share of the axes beyond the bounds."""
 
 Place = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 """From ground-truth descriptors (n, d) to places in the axes (n, 2)."""
@@ -85,17 +87,7 @@ def _draw_ends(axes: Axes, result: Result) -> None:
     if dimensions == 1:
         _draw_histogram(axes, result)
         return
-    scene = task.scene(_SCENE_SIZE) if task.picture_place(np.zeros((1, dimensions))) is not None else None
-    place = _places(task, scene)
-    if scene is not None:
-        axes.imshow(scene.picture, extent=(0, 1, 1, 0), interpolation="antialiased")
-        axes.set(xlim=(0, 1), ylim=(1, 0), aspect="equal", xticks=[], yticks=[])
-    else:
-        bounds = task.ground_truth_bounds or ()
-        axes.set(xlim=bounds[0], ylim=bounds[1], xlabel="ground truth, first number", ylabel="ground truth, second number")
-    for spine in axes.spines.values():
-        spine.set_color(_PALE)
-    _draw_areas(axes, task, place)
+    scene, place = draw_world(axes, task)
     _draw_policies(axes, result, [place(archive.ground_truth) for _, archive, _ in _archives(result)])
     if scene is not None and scene.start is not None:
         start = place(np.array([scene.start]))[0]
@@ -103,8 +95,49 @@ def _draw_ends(axes: Axes, result: Result) -> None:
     _legend_below(axes, -0.01 if scene else -0.1)
 
 
+def draw_world(axes: Axes, task: Task, size: int = _SCENE_SIZE, *, names: bool = True) -> tuple[Scene | None, Place]:
+    """Draw the task's world and its reward areas, and return the scene, if there is one, and where descriptors lie in the axes.
+
+    Args:
+        axes: the axes.
+        task: a task with at least two ground-truth numbers.
+        size: pixels of the scene's picture.
+        names: whether the areas and the axes get their names.
+    """
+    bounds = task.ground_truth_bounds or ()
+    scene = task.scene(size) if task.picture_place(np.zeros((1, len(bounds)))) is not None else None
+    place = _places(task, scene)
+    if scene is not None:
+        axes.imshow(scene.picture, extent=(0, 1, 1, 0), interpolation="antialiased")
+        axes.set(xlim=with_margin((0, 1)), ylim=with_margin((1, 0)), aspect="equal", xticks=[], yticks=[])
+    else:
+        axes.set(xlim=with_margin(bounds[0]), ylim=with_margin(bounds[1]))
+        if names:
+            axes.set(xlabel=truth_names(task)[0], ylabel=truth_names(task)[1])
+    for spine in axes.spines.values():
+        spine.set_color(_PALE)
+    _draw_areas(axes, task, place, names=names)
+    return scene, place
+
+
+def truth_names(task: Task) -> tuple[str, ...]:
+    """Return the names of the ground-truth numbers for the axes of plots: those that the task has, or general ones."""
+    if task.ground_truth_names is not None:
+        return tuple(task.ground_truth_names)
+    numbers = len(task.ground_truth_bounds or ())
+    if numbers == 1:
+        return ("ground truth",)
+    return tuple(f"ground truth, {word} number" for word in ("first", "second")) + ("",) * (numbers - 2)
+
+
+def with_margin(bounds: tuple[float, float]) -> tuple[float, float]:
+    """Return bounds that are a bit wider, so that dots at the border are not cut."""
+    margin = _MARGIN * (bounds[1] - bounds[0])
+    return bounds[0] - margin, bounds[1] + margin
+
+
 def _draw_policies(axes: Axes, result: Result, points: list[NDArray[np.float64]]) -> None:
-    """A dot for each policy of both archives."""
+    """Draw a dot for each policy of both archives."""
     for (name, archive, color), places in zip(_archives(result), points, strict=True):
         if len(archive):
             # Smaller dots for more of them, so that dense regions do not become one blot.
@@ -167,8 +200,8 @@ def _places(task: Task, scene: Scene | None) -> Place:
     return in_picture
 
 
-def _draw_areas(axes: Axes, task: Task, place: Place) -> None:
-    """Every reward area as what it is in the picture, with its name."""
+def _draw_areas(axes: Axes, task: Task, place: Place, *, names: bool) -> None:
+    """Draw every reward area as what it is in the picture, with its name if `names`."""
     for number, area in enumerate(task.reward_areas):
         if area.center is None or area.radius is None:
             continue
@@ -184,6 +217,8 @@ def _draw_areas(axes: Axes, task: Task, place: Place) -> None:
                     (middle[0], middle[1]), width, height, fill=fill, color=color, alpha=opacity, linewidth=1.6, zorder=order
                 )
             )
+        if not names:
+            continue
         # Below the area, where it hides none of the area's policies.
         low = middle[1] + height / 2 * (1 if axes.yaxis_inverted() else -1)
         name = axes.annotate(area.name, (middle[0], low), (0, -4), textcoords="offset points", ha="center", va="top", zorder=5)
@@ -191,7 +226,7 @@ def _draw_areas(axes: Axes, task: Task, place: Place) -> None:
 
 
 def _draw_histogram(axes: Axes, result: Result) -> None:
-    """One number a policy: how many of each archive lie where."""
+    """Draw a histogram of each archive, for a descriptor of one number."""
     low, high = (result.task.ground_truth_bounds or ())[0]
     bins = np.linspace(low, high, 51)
     for name, archive, color in _archives(result):
@@ -202,9 +237,10 @@ def _draw_histogram(axes: Axes, result: Result) -> None:
         if area.center is not None and area.radius is not None:
             left, right = area.center[0] - area.radius, area.center[0] + area.radius
             axes.axvspan(left, right, color=_area_color(number), alpha=0.18, linewidth=0, label=area.name)
-    axes.set(xlim=(low, high), xlabel="ground truth", ylabel="policies")
+    axes.set(xlim=(low, high), xlabel=truth_names(result.task)[0], ylabel="policies")
     axes.yaxis.set_major_locator(MaxNLocator(integer=True))
     _tidy(axes)
+    axes.xaxis.set_major_formatter(ScalarFormatter())
     _legend_below(axes, -0.1)
 
 
@@ -256,5 +292,4 @@ def _tidy(axes: Axes) -> None:
     axes.tick_params(colors=_INK, labelsize=10)
     axes.xaxis.label.set(color=_INK, size=11)
     axes.yaxis.label.set(color=_INK, size=11)
-    if axes.get_xlabel() != "ground truth":
-        axes.xaxis.set_major_formatter(FuncFormatter(_thousands))
+    axes.xaxis.set_major_formatter(FuncFormatter(_thousands))

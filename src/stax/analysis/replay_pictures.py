@@ -1,4 +1,4 @@
-"""How replays are drawn: as the frames of a film, several policies in a grid, or as a strip of moments side by side."""
+"""Pictures of replays: the frames of a film, several policies in a grid, or a strip of moments side by side."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from PIL import Image, ImageDraw, ImageFont
 
 from stax.analysis.film_files import FRAME_RATES, Picture
 from stax.analysis.replay import Replay, films_itself
-from stax.errors import InvalidInputError, check_whole, in_one_line
+from stax.constraints import check_whole
+from stax.errors import InvalidInputError, in_one_line
 from stax.tasks.task import Task
 
 SIZES = 64, 2048
@@ -163,7 +164,7 @@ def strip(task: Task, replays: Sequence[Replay], *, size: int | None = None, eve
 
 
 def _panels(task: Task, replay: Replay, steps: Sequence[int], size: int, width: int, lettering: _Lettering) -> Picture:
-    """One scene a moment, the step below each, on white paper of that width."""
+    """Draw one scene for each moment, with its step below, on white paper of that width."""
     row = _blank(size + 1 + lettering.height(1), width, _WHITE)
     scenes = _Scenes(task, replay, steps, size)
     for number, step in enumerate(steps):

@@ -1,4 +1,4 @@
-"""Whether one reward area of the ground truth lies in several places of the learned space."""
+"""A measure of whether one reward area of the ground truth lies in several places of the learned space."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from stax.search.policy_set import PolicySet
 
 _SPLIT_SHARE = 0.2
-"""Of the largest distance between two policies of an area: groups that are so far apart are parts of their own."""
+"""Share of the largest distance between two policies of an area at which groups count as separate parts."""
 _LEAST_PART = 0.05
-"""Of an area's policies that make a group worth counting."""
+"""Share of an area's policies that a group needs to be counted."""
 _LEAST_COUNTED = 20
 """Policies below which every gap between two of them would look like a split."""
 _LEAST_SHOWN = 3
@@ -38,7 +38,7 @@ class Split:
 
     @property
     def enough(self) -> bool:
-        """Whether there are as many policies as counting their groups takes."""
+        """Whether there are enough policies to count their groups."""
         return len(self.ground_truth) >= _LEAST_COUNTED
 
 
@@ -72,7 +72,7 @@ def _principal_components(descriptors: NDArray[np.float64]) -> NDArray[np.float6
 
 
 def parts(points: NDArray[np.float64]) -> int:
-    """In how many groups the points lie if those closer than a fifth of the largest distance belong together.
+    """Return how many groups the points form if those closer than a fifth of the largest distance belong together.
 
     A few stray points are no group.
     """

@@ -1,6 +1,10 @@
 """Runs compared over their seeds: how they spread, whether they differ, and by how much.
 
 Nothing here needs many seeds or values that differ; with too few to tell anything, that is said in words.
+
+Small samples with equal values are tested exactly, by trying all splits. SciPy would use the normal approximation for these:
+with four seeds a side it gave p = 0.036, where all splits give 0.057. No p is given where none could be significant: with few
+seeds and many comparisons the smallest possible p is above 0.05, and a printed p would only look like evidence.
 """
 
 from __future__ import annotations
@@ -31,7 +35,7 @@ _RESAMPLES = 9999
 
 @dataclass(frozen=True)
 class Spread:
-    """How the values of several runs lie."""
+    """The spread of the values of several runs."""
 
     count: int
     median: float
@@ -44,7 +48,7 @@ class Spread:
 
 
 def spread(values: Sequence[float]) -> Spread:
-    """Of at least one value; infinity, for what was never reached, is larger than all others."""
+    """Return the spread of at least one value; infinity, for what was never reached, is larger than all others."""
     ordered = np.sort(_sample(values))
     return Spread(
         count=len(ordered),
@@ -66,7 +70,7 @@ def _sample(values: ArrayLike) -> NDArray[np.float64]:
 
 
 def _quantile(ordered: NDArray[np.float64], share: float) -> float:
-    """As NumPy's, by linear interpolation, but infinite between a number and infinity instead of nan."""
+    """Return the quantile as NumPy does, by linear interpolation, but infinite between a number and infinity instead of nan."""
     place = share * (len(ordered) - 1)
     low, high = float(ordered[math.floor(place)]), float(ordered[math.ceil(place)])
     if low == high or not math.isfinite(high):
@@ -75,7 +79,7 @@ def _quantile(ordered: NDArray[np.float64], share: float) -> float:
 
 
 def median_interval(values: Sequence[float], *, confidence: float = CONFIDENCE, seed: int = 0) -> tuple[float, float] | None:
-    """A confidence interval of the median, by bootstrap (percentiles); None of a single value, or if some are infinite."""
+    """Return a confidence interval of the median, by bootstrap (percentiles); None of a single value, or if some are infinite."""
     from scipy.stats import bootstrap
 
     sample = _sample(values)
@@ -106,7 +110,7 @@ def sign_test_p(successes: int, count: int) -> float:
 
 
 def mann_whitney_p(first: Sequence[float], second: Sequence[float]) -> float:
-    """The two-sided p of the Mann-Whitney U test that one tends to be larger than the other.
+    """Return the two-sided p of the Mann-Whitney U test that one tends to be larger than the other.
 
     Exact for small samples, with equal values too: the usual approximation then gives p that the data cannot have.
     """
@@ -127,7 +131,7 @@ def mann_whitney_p(first: Sequence[float], second: Sequence[float]) -> float:
 
 
 def smallest_p(first: int, second: int) -> float:
-    """The smallest p that the exact test can give for samples of these sizes: when all of one are above all of the other."""
+    """Return the smallest p that the exact test can give for samples of these sizes: when all of one are above all of the other."""
     return min(1.0, 2 / math.comb(first + second, first))
 
 
@@ -213,7 +217,7 @@ class Comparison:
     p_holm: float | None
     """Corrected for the family."""
     smallest_p_holm: float
-    """What the corrected p could be at best, with samples of these sizes and a family of comparisons all as clear."""
+    """Return the smallest possible corrected p for samples of these sizes, if all comparisons of the family were as clear."""
     superiority: float
     """A: how often the sample's values are above the other's."""
     effect: str
@@ -225,7 +229,7 @@ class Comparison:
         return self.p_holm is not None and self.p_holm <= SIGNIFICANCE
 
     def verdict(self, above: str = "higher", below: str = "lower") -> str:
-        """In words."""
+        """Return the effect in words."""
         if self.p_holm is None:
             return f"too few seeds ({self.seeds[0]} and {self.seeds[1]}; p at best {self.smallest_p_holm:.2g})"
         if not self.significant:
@@ -280,6 +284,6 @@ class Band:
 
 
 def band(curves: Sequence[Curve], evaluations: NDArray[np.int64]) -> Band:
-    """The median of the curves, and the 10th and 90th percentile."""
+    """Return the median of the curves, and the 10th and 90th percentile."""
     tenth, median, ninetieth = np.percentile(aligned(curves, evaluations), (10, 50, 90), axis=0)
     return Band(evaluations, median, tenth, ninetieth)

@@ -1,4 +1,4 @@
-"""How plots of many runs look: one colour a method everywhere, dashed lines for methods that are given the ground truth."""
+"""The style of plots of many runs: one colour for each method, dashed lines for methods that are given the ground truth."""
 
 from __future__ import annotations
 
@@ -21,26 +21,23 @@ from stax.search.methods import METHODS
 
 METHOD_COLORS = {method.name: method.color for method in METHODS.values()}
 INK, PALE = "#33363d", "#e4e6ea"
+LINE_STYLES: dict[str, Any] = {"solid": "-", "dashed": (0, (5, 2))}
+"""Matplotlib's values for the line styles of methods."""
 MARKERS = ("", "o", "s", "^", "D", "v", "P", "X")
-"""Of the lines of one method that differ in their parameters."""
+"""Line styles of one method with different parameters."""
 FORMATS = ("png", "pdf")
 LINE_WIDTH = 2.0
 _SHADES = (0.0, -0.35, 0.35, -0.65, 0.7)
-"""How much darker (below 0) or lighter than its method's colour the n-th set of parameters of a method is."""
+"""Shade of the n-th set of parameters of a method: darker (below 0) or lighter than the method's colour."""
 
 
 def method_color(algo: str, number: int = 0) -> tuple[float, float, float]:
-    """The colour of a method; of several sets of parameters, each has a shade of its own."""
+    """Return the colour of a method; each of several sets of parameters has its own shade."""
     red, green, blue = to_rgb(METHOD_COLORS.get(algo, INK))
     change = _SHADES[number % len(_SHADES)]
     hue, light, saturation = colorsys.rgb_to_hls(red, green, blue)
     light = light * (1 + change) if change < 0 else light + (1 - light) * change
     return colorsys.hls_to_rgb(hue, light, saturation) if change else (red, green, blue)
-
-
-def line_style(*, learned: bool) -> Any:
-    """Solid for a learned behaviour space, dashed for the ground truth, as in the paper."""
-    return "-" if learned else (0, (5, 2))
 
 
 def tidy(axes: Axes, *, evaluations: bool = True) -> None:
@@ -72,7 +69,7 @@ def short_number(value: float, _: Any = None) -> str:
 
 
 def band_opacity(groups: int) -> float:
-    """Of the band around one of so many lines: those of many would hide each other."""
+    """Return the opacity of the band around one of so many lines: bands of many lines would hide each other."""
     return min(0.2, max(0.4 / max(groups, 1), 0.07))
 
 
@@ -84,7 +81,7 @@ def method_order(label: str) -> tuple[int, str]:
 
 
 def legend_below(figure: Figure, axes: Sequence[Axes]) -> None:
-    """One legend for all axes, each name once, in the order of the methods; the figure grows by its second line and more."""
+    """Draw one legend for all axes, each name once, in the order of the methods; the figure grows by its second line and more."""
     found: dict[str, Any] = {}
     for one in axes:
         handles, names = one.get_legend_handles_labels()
@@ -111,12 +108,12 @@ def legend_below(figure: Figure, axes: Sequence[Axes]) -> None:
 
 
 def wrapped(label: str, width: int) -> str:
-    """A long label in several lines."""
+    """Return a long label in several lines."""
     return "\n".join(textwrap.wrap(label, width, break_on_hyphens=False))
 
 
 def without_math(figure: Figure) -> Figure:
-    """Return the figure with all its texts shown as they are: a name of somebody's with dollar signs is no formula."""
+    """Return the figure with all its texts shown as they are: a name with dollar signs is not a formula."""
     for text in figure.findobj(Text):
         if isinstance(text, Text) and "$" in text.get_text():
             text.set_parse_math(False)

@@ -1,12 +1,12 @@
-"""How fast the autoencoder trains and encodes, against a plain PyTorch loop with the same network.
+"""Measure how fast the autoencoder trains and encodes, against a plain PyTorch loop with the same network.
 
-Both are measured by turns in one process on the same pictures, because the speed of a machine changes from one minute to the
-next: only the ratios are comparable between runs. How fast pictures are encoded depends on how much of them moves, so this is
-measured on all three tasks, and everything else on HardMaze. Vectors are of 20 numbers, and random.
+Both are measured by turns in one process on the same pictures. The speed of a machine changes from one minute to the next, so only
+the ratios can be compared between runs. The speed of encoding depends on how much of a picture changes. It is therefore measured on
+all three tasks, and everything else on HardMaze. Vectors are random and have 20 numbers.
 
-Encoder, decoder and training are also compared with the rate of a matrix product on one core. Encoder and decoder get pictures of
-noise for it, of which nothing can be left out. Multiplications are counted as the layers have them, so that a share above 1 is
-possible for what gets along with fewer.
+Encoder, decoder and training are also compared with the rate of a matrix product on one core. For this, encoder and decoder get
+pictures of noise, of which no part can be skipped. Multiplications are counted as the layers define them, so code that needs fewer
+can have a share above 1.
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ from torch import Tensor, nn
 
 from stax.representation.learned import LearnedSpace
 from stax.representation.training import train_epoch
+from stax.search.making import learning_options
+from stax.search.parameters import Parameters
 from stax.tasks import make_task
 from stax.tasks.task import RewardArea, Rollouts, Task
 
@@ -31,11 +33,11 @@ _VECTORS, _VECTOR_SIZE = 25_600, 20
 _BATCH = 128
 _MATRIX = 768
 _HALF = 2 * 12_189_696
-"""Floating-point operations of the encoder, and of the decoder, for a picture (64, 64, 3)."""
+"""Floating-point operations of the encoder, and also of the decoder, for a picture (64, 64, 3)."""
 
 
 class _PlainAutoencoder(nn.Module):
-    """The network as one would first write it down."""
+    """The same network, written in plain PyTorch."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -59,16 +61,21 @@ class _PlainAutoencoder(nn.Module):
         return reconstructions
 
 
+def _space(task: Task) -> LearnedSpace:
+    options = learning_options(Parameters(center_observations=False, scale_observations=False))
+    return LearnedSpace(task=task, samples=5, seed=np.random.SeedSequence(0), device="cpu", **options)
+
+
 def measure_autoencoder(share: float = 1.0) -> dict[str, float]:
-    """Pictures a second of training, encoding, and encoding with surprise: ours, the plain loop's, and the ratio.
+    """Measure pictures a second of training, encoding, and encoding with surprise: ours, the plain loop's, and the ratio.
 
     Args:
-        share: of the full amount of work; a quick look takes 0.1.
+        share: share of the full amount of work; 0.1 for a quick look.
     """
     count = max(_BATCH, int(_PICTURES * share) // _BATCH * _BATCH)
     drawn = {name: _pictures(make_task(name), count) for name in _TASKS}
     pictures = drawn["hard-maze"]
-    space = LearnedSpace(task=make_task("hard-maze"), samples=5, seed=np.random.SeedSequence(0), device="cpu")
+    space = _space(make_task("hard-maze"))
     observations = torch.from_numpy(pictures)
     plain = _PlainAutoencoder()
     optimizer = torch.optim.Adam(plain.parameters(), lr=1e-3)
@@ -111,7 +118,7 @@ def measure_autoencoder(share: float = 1.0) -> dict[str, float]:
 
 
 def _matrix_shares(space: LearnedSpace, observations: Tensor, rounds: int) -> dict[str, float]:
-    """What encoder, decoder and training reach, on one core, of the rate of floating-point operations of a matrix product."""
+    """Measure the rates of encoder, decoder and training on one core, as shares of the rate of a matrix product."""
     count = len(observations)
     noise = torch.from_numpy(np.random.default_rng(0).integers(0, 256, observations.shape, np.uint8))
     matrix = torch.ones(_MATRIX, _MATRIX)
@@ -136,7 +143,7 @@ def _matrix_shares(space: LearnedSpace, observations: Tensor, rounds: int) -> di
     finally:
         torch.set_num_threads(threads)
     rate = 2 * _MATRIX**3 / best["matrix"]
-    # Training computes every layer three times: forward, the gradient of its input, and that of its weights.
+    # Training computes every layer three times: forward, the gradient of its input, and the gradient of its weights.
     return {
         "encoder_share_of_matrix_rate": count * _HALF / best["encoder"] / rate,
         "decoder_share_of_matrix_rate": count * _HALF / (best["both"] - best["encoder"]) / rate,
@@ -145,7 +152,7 @@ def _matrix_shares(space: LearnedSpace, observations: Tensor, rounds: int) -> di
 
 
 class _Vectors(Task):
-    """Only its shape is needed: the vectors are random."""
+    """Task of which only the shape of observations is used: the vectors are random."""
 
     name = "vectors"
     genome_size = 1
@@ -158,10 +165,10 @@ class _Vectors(Task):
 
 
 def _measure_vectors(share: float, rounds: int) -> dict[str, float]:
-    """Vectors a second of training and encoding by the dense autoencoder: ours, a plain loop's, and the ratio."""
+    """Measure vectors a second of training and encoding by the dense autoencoder: ours, a plain loop's, and the ratio."""
     count = max(_BATCH, int(_VECTORS * share) // _BATCH * _BATCH)
     vectors = torch.from_numpy(np.random.default_rng(0).standard_normal((count, _VECTOR_SIZE), np.float32))
-    space = LearnedSpace(task=_Vectors(), samples=5, seed=np.random.SeedSequence(0), device="cpu")
+    space = _space(_Vectors())
     encoder = nn.Sequential(nn.Linear(_VECTOR_SIZE, 64), nn.SELU(), nn.Linear(64, 32), nn.SELU(), nn.Linear(32, 10), nn.SELU())
     decoder = nn.Sequential(nn.Linear(10, 32), nn.SELU(), nn.Linear(32, 64), nn.SELU(), nn.Linear(64, _VECTOR_SIZE))
     optimizer = torch.optim.Adam([*encoder.parameters(), *decoder.parameters()], lr=1e-3)
@@ -189,7 +196,7 @@ def _measure_vectors(share: float, rounds: int) -> dict[str, float]:
 
 
 def _pictures(task: Task, count: int) -> NDArray[np.uint8]:
-    """So many pictures of the rollouts of random policies."""
+    """Return pictures of the rollouts of random policies."""
     genomes = np.random.default_rng(0).uniform(*task.genome_bounds, (-(-count // task.observation_samples), task.genome_size))
     pictures = task.observe(task.evaluate(genomes)).reshape(-1, *task.observation_shape)[:count]
     return np.ascontiguousarray(pictures, np.uint8)
@@ -202,7 +209,7 @@ def _plain_inputs(pictures: NDArray[np.uint8]) -> Tensor:
 def _rates(
     what: str, amount: int, rounds: int, *, unit: str = "_images", ours: Callable[[], object], plain: Callable[[], object]
 ) -> dict[str, float]:
-    """The best rates of several rounds, by turns so that both see the same disturbances; the first round only warms up."""
+    """Return the best rates of several rounds. Both run by turns, to see the same load; the first round only warms up."""
     best = {"ours": 0.0, "plain": 0.0}
     for number in range(rounds + 1):
         for name, work in (("ours", ours), ("plain", plain)):

@@ -1,4 +1,4 @@
-"""The Curling table in Box2D itself, to measure and test ours against."""
+"""The Curling table built with Box2D, for measurements and tests of our solver."""
 
 from __future__ import annotations
 
@@ -8,25 +8,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from stax.errors import InvalidInputError
+from stax.extras import import_extra
 
-# The original scene has its origin in the table's corner; positions are told from the centre.
+# The original scene has its origin in the table's corner; positions are relative to the centre.
 _CENTER = np.float32(1.5)
 
 
 class Box2DTable:
-    """The scene of `stax.tasks.curling` built with Box2D's Python package, stepped one table at a time."""
+    """The scene of `stax.tasks.curling`, built with Box2D's Python package and stepped one table at a time."""
 
     def __init__(self) -> None:
-        try:
-            with warnings.catch_warnings():
-                # Its wrapper warns of its own types, and crashes if that is made an error.
-                warnings.simplefilter("ignore")
-                import Box2D as b2
-        except ImportError:
-            raise InvalidInputError(
-                "This needs Box2D, which is not installed; install it with: pip install 'stax-qd[box2d]'"
-            ) from None
+        with warnings.catch_warnings():
+            # The wrapper of Box2D warns about its own types, and crashes if warnings are errors.
+            warnings.simplefilter("ignore")
+            b2 = import_extra("Box2D", "box2d", "A comparison with Box2D")
         world = b2.b2World(gravity=(0, 0), doSleep=False)
         walls = [
             world.CreateStaticBody(position=position, shapes=b2.b2PolygonShape(box=half))
@@ -64,7 +59,7 @@ class Box2DTable:
 
     @property
     def state(self) -> NDArray[np.float64]:
-        """Ball x, y; joint angles; joint speeds."""
+        """Return ball x, y; joint angles; joint speeds."""
         first, second = self._joints
         ball = np.asarray(self._ball.position, np.float32) - _CENTER
         return np.array([ball[0], ball[1], first.angle, second.angle, first.speed, second.speed], np.float64)

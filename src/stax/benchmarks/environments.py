@@ -1,7 +1,8 @@
-"""How fast policies step through Gymnasium environments, against Gymnasium's own vector environments with random actions.
+"""Measure how fast policies step through Gymnasium environments, against Gymnasium's vector environments with random actions.
 
-Ours are whole rollouts in worker processes, policy network and all. Gymnasium's are the best of three ways to use as many
-workers: `AsyncVectorEnv` with a process for each and with four, and a `SyncVectorEnv` of eight in each of our own making.
+Ours are complete rollouts in worker processes, with the policy network. Gymnasium's are the best of three ways to use as many
+workers: `AsyncVectorEnv` with one and with four environments for each worker, and a `SyncVectorEnv` of eight in each of our own
+processes.
 """
 
 from __future__ import annotations
@@ -29,16 +30,16 @@ ENVIRONMENTS: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
         _MAZE_KEYWORDS,
     ),
 }
-"""A task, its options, and the keywords for Gymnasium's environment."""
+"""For each environment, the task, its options, and the keywords for Gymnasium's environment."""
 _POLICIES = {"CartPole-v1": 3000, "MountainCarContinuous-v0": 200, "PointMaze_UMaze-v3": 120}
 _STEPS = 3000
-"""Of Gymnasium's own, each of several environments at once."""
+"""Steps of each of Gymnasium's environments."""
 _ROUNDS = 3
 _SIDE_BY_SIDE = 8
 
 
 def measure_environments(share: float = 1.0) -> dict[str, float]:
-    """Steps a second on all cores; by turns, so that all see the same disturbances, and the best of several rounds."""
+    """Measure steps a second on all cores: the best of several rounds, by turns so that all ways see the same load."""
     workers = available_threads()
     results: dict[str, float] = {"workers": float(workers)}
     for name, (task, options, keywords) in ENVIRONMENTS.items():
@@ -73,7 +74,7 @@ def _measure(
             "async_4_a_worker": lambda: _async_rate(environment, keywords, 4 * workers, steps // 4),
             "sync_in_each_worker": sync,
         }
-        # Workers are started, and compiled code is found, before the clock.
+        # Start workers and load compiled code before measuring.
         for start in (ours, sync):
             start()
         best = dict.fromkeys(ways, 0.0)
@@ -95,7 +96,7 @@ def _async_rate(environment: str, keywords: dict[str, Any], count: int, steps: i
 
 
 def _random_steps(environment: str, keywords: dict[str, Any], mode: Any, count: int, steps: int) -> float:
-    """Steps a second of so many environments with random actions."""
+    """Return the steps a second of `count` environments with random actions."""
     import gymnasium
 
     environments = gymnasium.make_vec(environment, count, vectorization_mode=mode, **keywords)

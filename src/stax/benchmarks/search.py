@@ -1,4 +1,4 @@
-"""What the search itself costs, without rollouts and autoencoder: time per generation, and memory of a long run."""
+"""Measurements of the search without rollouts and autoencoder: time per generation, and memory of a long run."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _GENERATION = 200
 
 
 class _InstantTask(Task):
-    """Behaves as its first two genes say, at once; never rewarded. Its five states have ten numbers each."""
+    """Task whose behaviour is given by its first two genes; never rewarded. Its five states have ten numbers each."""
 
     name = "instant"
     genome_size = 80
@@ -41,7 +41,7 @@ class _InstantTask(Task):
 
 
 def measure_overhead(share: float = 1.0) -> dict[str, float]:
-    """Milliseconds a generation of 200 offspring takes with archives of several sizes, in 2 and in 50 dimensions."""
+    """Measure the milliseconds of a generation of 200 offspring, with archives of several sizes, in 2 and 50 dimensions."""
     generations = max(5, round(40 * share))
     result: dict[str, float] = {}
     for name, descriptor in (("2_dimensions", "ground-truth"), ("50_dimensions", "states")):
@@ -50,19 +50,19 @@ def measure_overhead(share: float = 1.0) -> dict[str, float]:
             budget = 100 + (generations + 1) * _GENERATION
             search = make_search("ns", task, budget=budget, descriptor=descriptor)
             search.tell(task.evaluate(search.ask()))
-            search.add_to_novelty_archive(_strangers(task, size, search.space.size))
-            # The first generation also builds what later ones only add to.
+            search.containers.store_novel(_random_policies(task, size, search.space.size))
+            # The first generation also builds the structures that later ones extend.
             search.tell(task.evaluate(search.ask()))
-            before = search.stopwatch.seconds["selection"]
+            before = search.record.stopwatch.seconds["selection"]
             while not search.done:
                 search.tell(task.evaluate(search.ask()))
-            spent = search.stopwatch.seconds["selection"] - before
+            spent = search.record.stopwatch.seconds["selection"] - before
             result[f"milliseconds_{name}_archive_{size}"] = 1000 * spent / generations
     return result
 
 
-def _strangers(task: Task, count: int, descriptor_size: int) -> PolicySet:
-    """Policies that no search has evaluated, to fill an archive with."""
+def _random_policies(task: Task, count: int, descriptor_size: int) -> PolicySet:
+    """Return random policies to fill an archive with."""
     genomes = np.clip(np.random.default_rng(1).normal(size=(count, task.genome_size)), -5, 5)
     rollouts = task.evaluate(genomes)
     policies = PolicySet.newborn(
@@ -85,21 +85,21 @@ import json, resource, stax
 seen = []
 def size(arrays):
     return sum(array.nbytes for array in arrays.values()) / 1e6
-def observer(search, event):
-    if event == "chunk":
-        held = size(search.ledger.columns()) + sum(size(policies.columns()) for policies in search.held())
-        held += sum(size(emitter.population.columns()) for emitter in search.emitters)
+class Measuring(stax.Callback):
+    def after_chunk(self, search):
+        held = size(search.ledger.columns()) + sum(size(policies.columns()) for policies in search.containers.held())
+        held += sum(size(emitter.population.columns()) for emitter in search.containers.emitters)
         seen.append((search.evaluations, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, held))
-stax.run("redundant-arm", algo="stax", budget={budget}, seed=0, observer=observer)
+stax.run("redundant-arm", algo="stax", budget={budget}, seed=0, callbacks=[Measuring()])
 print(json.dumps(seen))
 """
 
 
 def measure_memory(budget: int = 10_000) -> dict[str, float]:
-    """Peak memory, in MB, of a `stax` run on Redundant Arm, whose policies and snapshots are the largest, and what that means
-    for 500,000 evaluations if what the search holds goes on growing as it did over the second half.
+    """Measure the peak memory, in MB, of a `stax` run on Redundant Arm, and estimate that of 500,000 evaluations.
 
-    Arrays that grow are copied to twice their size, so what is held is counted three times.
+    The policies and snapshots of Redundant Arm are the largest. The estimate assumes that the search's arrays keep growing as over
+    the second half of the run. Arrays that grow are copied to twice their size, so they count three times.
     """
     done = subprocess.run(
         [sys.executable, "-P", "-c", _MEASURED_RUN.format(budget=budget)], capture_output=True, text=True, check=True

@@ -1,7 +1,7 @@
-"""How fast everything is: the simulators and the drawing here, search and autoencoder in the modules beside.
+"""Benchmarks of the simulators and of drawing; the modules beside measure search, autoencoder and environments.
 
-Everything is measured side by side in one run, because the speed of a machine changes from one minute to the next: only the
-ratios are comparable between runs.
+Everything is measured in one run, because the speed of a machine changes from one minute to the next. Only the ratios can be
+compared between runs.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _SEARCH_EVALUATIONS = 3_000
 
 
 def run_benchmarks(*, as_json: bool, quick: bool) -> int:
-    """Measures everything and prints a table, or JSON; progress goes to stderr."""
+    """Measure everything and print a table, or JSON; progress goes to stderr."""
     share = 0.1 if quick else 1.0
     results: dict[str, Any] = {"machine": _machine(), "tasks": {}}
     for name in BUILT_IN:
@@ -57,7 +57,7 @@ def run_benchmarks(*, as_json: bool, quick: bool) -> int:
 
 
 def _measure_search(share: float, *, quick: bool) -> dict[str, Any]:
-    # Here, because they import torch.
+    # Imported here, because these modules import torch.
     from stax.benchmarks.autoencoder import measure_autoencoder
     from stax.benchmarks.search import measure_memory, measure_overhead
 
@@ -85,7 +85,7 @@ def _machine() -> dict[str, Any]:
 
 
 def _best_rate(work: Callable[[], object], amount: int, repeats: int = 3) -> float:
-    """The highest rate of several repeats: the least disturbed one."""
+    """Return the highest rate of several repeats, which is the least disturbed one."""
     rates = []
     for _ in range(repeats):
         start = time.perf_counter()
@@ -95,7 +95,7 @@ def _best_rate(work: Callable[[], object], amount: int, repeats: int = 3) -> flo
 
 
 def _rates_by_threads(task: CompiledTask, work: Callable[[], object], amount: int) -> dict[int, float]:
-    """The best rates on one and on two threads, measured by turns so that both see the same disturbances."""
+    """Return the best rates on one and on two threads, measured by turns so that both see the same load."""
     best: dict[int, float] = {}
     for _ in range(4):
         for threads in sorted({1, min(2, available_threads())}):
@@ -105,7 +105,7 @@ def _rates_by_threads(task: CompiledTask, work: Callable[[], object], amount: in
 
 
 def _rate_per_core_second(task: CompiledTask, work: Callable[[], object], amount: int, repeats: int = 4) -> float:
-    """The best rate on one thread by processor time, which other work on the machine changes the least."""
+    """Return the best rate on one thread by processor time, which other work on the machine affects the least."""
     task.threads = 1
     seconds = []
     for _ in range(repeats):
@@ -116,7 +116,7 @@ def _rate_per_core_second(task: CompiledTask, work: Callable[[], object], amount
 
 
 def search_genomes(task: Task, count: int, evaluations: int = _SEARCH_EVALUATIONS) -> NDArray[np.float64]:
-    """The last genomes that a novelty search with seed 0 evaluates: policies that do more than random ones."""
+    """Return the last genomes that a novelty search with seed 0 evaluates, which behave less trivially than random ones."""
     from stax.search import make_search
 
     search = make_search("ns", task, budget=max(evaluations, count), seed=0)
@@ -139,7 +139,7 @@ def _measure_task(name: str, share: float) -> dict[str, float]:
         result[f"rollouts_per_second_{threads}_threads"] = rate
     if available_threads() > 1:
         result["second_thread_is_worth"] = result["rollouts_per_second_2_threads"] / result["rollouts_per_second_1_threads"]
-    # A search keeps policies that reach walls, corners and limits, where a step is more work than elsewhere.
+    # A search keeps policies that reach walls, corners and limits, where a step costs more than elsewhere.
     found = np.resize(search_genomes(task, min(count, 1000), int(_SEARCH_EVALUATIONS * share)), genomes.shape)
     for threads, rate in _rates_by_threads(task, lambda: task.evaluate(found), count).items():
         result[f"rollouts_per_second_of_a_search_{threads}_threads"] = rate
@@ -201,7 +201,7 @@ print(time.perf_counter() - start)
 
 
 def _measure_start(name: str) -> dict[str, float]:
-    """Import plus first rollout in a fresh process: compiling, and with the compiled code in the cache."""
+    """Measure import plus first rollout in a new process: when compiling, and with the compiled code in the cache."""
     with tempfile.TemporaryDirectory() as folder:
         environment = {**os.environ, "NUMBA_CACHE_DIR": str(Path(folder))}
         seconds = []

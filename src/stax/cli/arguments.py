@@ -10,6 +10,7 @@ from typing import Any, NoReturn, TypeAlias
 from stax.cli.outcome import WRONG_USAGE
 from stax.errors import shortened
 from stax.input_limits import MOST_EVALUATIONS, MOST_RUNS
+from stax.run_settings import BACKENDS, DEVICES
 
 Commands: TypeAlias = "argparse._SubParsersAction[CommandParser]"
 """The object that a command adds its parser to."""
@@ -70,14 +71,14 @@ class CommandParser(argparse.ArgumentParser):
 
     def add_backend(self, about: str) -> None:
         """Add `--backend` and the address of its cluster."""
-        self.add_argument("--backend", choices=("local", "ray"), help=about)
+        self.add_argument("--backend", choices=BACKENDS, help=about)
         self.add_argument("--address", metavar="ADDRESS", help="address of the Ray cluster (default: one on this machine)")
 
     def add_resources(self) -> None:
         """Add the options that say where a search runs, and with what."""
         self.add_backend("where evaluations run (default local: this machine; ray: a cluster)")
         self.add_number("--workers", "cores to use (default all)")
-        self.add_argument("--device", choices=("auto", "cpu", "cuda", "mps"), help="where the autoencoder runs (default auto)")
+        self.add_argument("--device", choices=DEVICES, help="where the autoencoder runs (default auto)")
         self.add_argument(
             "--tensorboard",
             metavar="DIR",

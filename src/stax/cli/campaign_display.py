@@ -1,4 +1,4 @@
-"""What a person sees of a campaign: a live table on a terminal, lines elsewhere, or only failures."""
+"""The displays of a campaign: a live table on a terminal, lines elsewhere, or only failures."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from stax.cli.display import Display, can_redraw
 from stax.cli.progress import Pace
 from stax.runs.campaign import Campaign, CampaignRun
 from stax.runs.campaign_estimate import Kind, seconds_by_kind, seconds_together
+from stax.runs.status import RunStatus
 from stax.streams import print_message
 from stax.wording import clock_time, percent
 
-_BETWEEN_LINES = 30.0
-"""Seconds between two lines about the whole campaign at least."""
+_LINE_SECONDS = 30.0
+"""Least seconds between two lines about the whole campaign."""
 
 
 class Course:
@@ -48,7 +49,7 @@ class Course:
 
     @property
     def running(self) -> list[CampaignRun]:
-        return [run for run in self.campaign.runs if run.status == "running"]
+        return [run for run in self.campaign.runs if run.status is RunStatus.RUNNING]
 
     def started(self, run: CampaignRun) -> bool:
         """Return whether a run has reported any evaluations."""
@@ -60,11 +61,11 @@ class Course:
 
     def state(self, run: CampaignRun) -> str:
         """Return the state of a run in a word."""
-        if run.status in ("running", "elsewhere"):
+        if run.status in (RunStatus.RUNNING, RunStatus.ELSEWHERE):
             return run.status
-        if run.status == "finished":
+        if run.status is RunStatus.FINISHED:
             return "done"
-        return "failed" if run.status == "failed" and run in self.ended else "waiting"
+        return run.status if run.status is RunStatus.FAILED and run in self.ended else "waiting"
 
     def counts(self, runs: list[CampaignRun] | None = None) -> Counter[str]:
         """Return the number of runs in each state."""
@@ -80,14 +81,14 @@ class Course:
     @property
     def share(self) -> float:
         """Share of all evaluations that is done."""
-        done = sum(run.config.budget if run.status == "finished" else run.evaluations for run in self.campaign.runs)
+        done = sum(run.config.budget if run.status is RunStatus.FINISHED else run.evaluations for run in self.campaign.runs)
         return done / sum(run.config.budget for run in self.campaign.runs)
 
     def seconds_left(self, run: CampaignRun) -> float | None:
         """Return the seconds left for a run that is running; None while nothing is known."""
         # From all that it has done so far: training comes in episodes, and a run reports only now and then.
         whole = self._seconds_by_kind().get(run.kind)
-        own = seconds_by_kind([run], ("running",)).get(run.kind, whole)
+        own = seconds_by_kind([run], (RunStatus.RUNNING,)).get(run.kind, whole)
         return None if own is None else own * (1 - run.evaluations / run.config.budget)
 
     def all_seconds_left(self) -> float | None:
@@ -99,16 +100,16 @@ class Course:
         # For a task and method without any report, an evaluation is taken to last as long as the average.
         average = sum(known.values()) / sum(budgets[kind] for kind in known)
         left = []
-        for run in sorted(self.campaign.runs, key=lambda run: run.status != "running"):
+        for run in sorted(self.campaign.runs, key=lambda run: run.status is not RunStatus.RUNNING):
             if self.state(run) in ("running", "waiting"):
                 whole = known.get(run.kind, average * run.config.budget)
-                seconds = self.seconds_left(run) if run.status == "running" else None
+                seconds = self.seconds_left(run) if run.status is RunStatus.RUNNING else None
                 left.append(whole * (1 - run.evaluations / run.config.budget) if seconds is None else seconds)
         return seconds_together(left, self.room)
 
     def _seconds_by_kind(self) -> dict[Kind, float]:
         runs = self.campaign.runs
-        return {**seconds_by_kind(runs, ("running",)), **seconds_by_kind(runs)}
+        return {**seconds_by_kind(runs, (RunStatus.RUNNING,)), **seconds_by_kind(runs)}
 
 
 class CampaignDisplay(Display):
@@ -142,7 +143,7 @@ class CampaignDisplay(Display):
 
     def _end(self, run: CampaignRun) -> None:
         """Show that a run is done, interrupted or failed."""
-        if run.status == "failed":
+        if run.status is RunStatus.FAILED:
             print_message(f"{run.name} failed: {run.error}")
 
     def _turn(self) -> None:
@@ -177,22 +178,22 @@ class PlainCampaign(CampaignDisplay):
         )
 
     def _begin(self, run: CampaignRun) -> None:
-        kept = run.resumes_from
+        kept = run.folder.resumes_from
         print_message(f"{run.name} {f'goes on after {kept:,} evaluations' if kept else 'begins'}")
 
     def _end(self, run: CampaignRun) -> None:
-        if run.status == "failed":
+        if run.status is RunStatus.FAILED:
             super()._end(run)
-        elif run.status == "elsewhere":
+        elif run.status is RunStatus.ELSEWHERE:
             print_message(f"{run.name} is being done by another process")
         else:
-            verb = "done" if run.status == "finished" else "interrupted"
+            verb = "done" if run.status is RunStatus.FINISHED else run.status
             print_message(
                 f"{run.name} {verb}: {', '.join([f'{run.evaluations:,} evaluations', *found(run), clock_time(run.seconds)])}"
             )
 
     def _turn(self) -> None:
-        if time.monotonic() < self._last_line + _BETWEEN_LINES:
+        if time.monotonic() < self._last_line + _LINE_SECONDS:
             return
         self._last_line = time.monotonic()
         left = clock_time(self.course.all_seconds_left())

@@ -12,6 +12,7 @@ from rich.text import Text
 from stax.cli.campaign_display import CampaignDisplay, at_a_time
 from stax.cli.live_screen import LiveScreen, bar, title
 from stax.runs.campaign import CampaignRun
+from stax.runs.status import RunStatus
 from stax.wording import clock_time, percent
 
 _STYLES = {"done": "green", "running": "cyan", "waiting": "dim", "failed": "red", "elsewhere": "yellow"}
@@ -69,9 +70,9 @@ class LiveCampaign(LiveScreen, CampaignDisplay):
             last = clock_time(run.seconds)
         elif state == "failed":
             middle = Text(f"failed: {run.error}", "red", overflow="ellipsis", no_wrap=True)
-        elif run.status == "interrupted" and run in self.course.ended:
+        elif run.status is RunStatus.INTERRUPTED and run in self.course.ended:
             middle = Text("interrupted", "yellow")
-        elif state == "waiting" and run.status in ("interrupted", "failed"):
+        elif state == "waiting" and run.status in (RunStatus.INTERRUPTED, RunStatus.FAILED):
             middle = Text(f"waiting ({run.status} before)", "dim")
         coverage = "" if run.coverage is None or not run.evaluations else f"coverage {percent(run.coverage)}"
         return [Text(run.name, _STYLES[state] if state == "waiting" else ""), middle, share] + (
@@ -95,7 +96,7 @@ class LiveCampaign(LiveScreen, CampaignDisplay):
         table.add_row(hidden, *(Text(name, "dim") for name in columns))
         for kind, runs in list(kinds.items())[:fitting]:
             counts = self.course.counts(runs)
-            coverages = [run.coverage for run in runs if run.status == "finished" and run.coverage is not None]
+            coverages = [run.coverage for run in runs if run.status is RunStatus.FINISHED and run.coverage is not None]
             mean = percent(sum(coverages) / len(coverages)) if coverages else ""
             numbers = [Text(str(counts[state] or "-"), _STYLES[state] if counts[state] else "dim") for state in states]
             table.add_row(Text(" ".join(word for word in kind if word)), *numbers, mean)

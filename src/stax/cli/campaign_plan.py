@@ -1,4 +1,4 @@
-"""What there is to do in a campaign, and how long it will take."""
+"""The plan of a campaign: what there is to do, and how long it will take."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from contextlib import redirect_stdout
 
 from stax.errors import InvalidInputError, in_one_line
 from stax.runs.campaign import Campaign, CampaignRun
-from stax.runs.campaign_estimate import Estimate, seconds_by_kind, seconds_together, try_out
+from stax.runs.campaign_estimate import Estimate, seconds_by_kind, seconds_together, start_seconds, try_out
+from stax.runs.status import RunStatus
 from stax.streams import print_message
 from stax.wording import clock_time, counted
 
@@ -18,7 +19,9 @@ def plan_lines(campaign: Campaign, *, skip_failed: bool, quiet: bool) -> Iterato
     widest = max(len(run.name) for run in campaign.runs)
     for run in campaign.runs:
         yield f"{run.name:<{widest}}  {_what_would_be_done(run, skip_failed=skip_failed)}"
-    counts = {status: sum(run.status == status for run in campaign.runs) for status in ("finished", "elsewhere")}
+    counts = {
+        status: sum(run.status == status for run in campaign.runs) for status in (RunStatus.FINISHED, RunStatus.ELSEWHERE)
+    }
     todo = campaign.to_do(skip_failed=skip_failed)
     words = [f"{len(todo)} to do"] + [f"{count} {word}" for word, count in counts.items() if count]
     yield f"{counted(len(campaign.runs), 'run')} in {campaign.out}: {', '.join(words)}"
@@ -27,13 +30,13 @@ def plan_lines(campaign: Campaign, *, skip_failed: bool, quiet: bool) -> Iterato
 
 
 def _what_would_be_done(run: CampaignRun, *, skip_failed: bool) -> str:
-    if run.status == "finished":
+    if run.status is RunStatus.FINISHED:
         return "done"
-    if run.status == "elsewhere":
+    if run.status is RunStatus.ELSEWHERE:
         return "left alone: another process is working on it"
-    kept = run.resumes_from if run.begun else 0
+    kept = run.folder.resumes_from if run.begun else 0
     what = f"resume from {kept:,} of {run.config.budget:,} evaluations" if kept else f"begin, {run.config.budget:,} evaluations"
-    if run.status == "failed":
+    if run.status is RunStatus.FAILED:
         why = f"failed before: {run.error}"
         return f"left alone; {why}" if skip_failed else f"{what}; {why}"
     return what
@@ -56,7 +59,11 @@ def _how_long(campaign: Campaign, todo: Sequence[CampaignRun], *, quiet: bool) -
     if not known:
         return
     room = campaign.local_processes
-    seconds = [estimates[run.kind].seconds * (1 - run.resumes_from / run.config.budget) for run in known]
+    starts = [start_seconds(learns=run.config.learns and run.kind not in finished) for run in known]
+    seconds = [
+        estimates[run.kind].seconds * (1 - run.folder.resumes_from / run.config.budget) + start
+        for run, start in zip(known, starts, strict=True)
+    ]
     at_least = any(estimates[run.kind].at_least for run in known)
     sources = []
     if any(run.kind in finished for run in known):
@@ -68,8 +75,8 @@ def _how_long(campaign: Campaign, todo: Sequence[CampaignRun], *, quiet: bool) -
         times.insert(0, f"{clock_time(seconds_together(seconds, room))} with {room} at a time")
     unknown = "" if len(known) == len(todo) else f" for {len(known)} of them"
     yield (
-        f"about{' or more than' if at_least else ''} {', '.join(times)}{unknown} ({' and '.join(sources)});"
-        " each takes a few seconds more to start"
+        f"about{' or more than' if at_least else ''} {', '.join(times)}{unknown} ({' and '.join(sources)}; with"
+        f" {max(starts):.0f} s to start each)"
     )
 
 
@@ -89,7 +96,8 @@ def outlook(campaign: Campaign, todo: list[CampaignRun]) -> Iterator[str]:
         if run.kind not in finished and sort not in tried:
             tried[sort] = try_out(run.config)
         whole = finished.get(run.kind) or tried[sort].seconds
-        seconds.append(whole * (1 - run.resumes_from / run.config.budget))
+        start = start_seconds(learns=run.config.learns and run.kind not in finished)
+        seconds.append(whole * (1 - run.folder.resumes_from / run.config.budget) + start)
     together = clock_time(seconds_together(seconds, campaign.local_processes))
     source = "by a short trial" if tried else "by the finished runs"
     yield f"about {together} with {campaign.local_processes} at a time, {source} (methods that learn differ among each other)"

@@ -10,6 +10,7 @@ from rich.text import Text
 
 from stax.analysis.comparison import SOON, ComparedRuns, Finding, TaskComparison
 from stax.analysis.comparison_files import footnote, p_words, spread_words, superiority_words, title_words, verdict_words
+from stax.analysis.measures import highest_reward_words
 
 _WIDE = 1000
 """Columns of a table that is not for a terminal: nothing is wrapped."""
@@ -38,7 +39,7 @@ _Section = tuple[str, list[tuple[list[str], bool]]]
 
 
 def _lines(task: TaskComparison, columns: int) -> Iterator[Text]:
-    """A section per measure and area, a row per group in each; in so many columns, if that can be done."""
+    """Return a section per measure and area with a row per group, in so many columns if they fit."""
     sections = _sections(task, beside=True)
     if sum(_widths(sections, task)) > columns:
         sections = _sections(task, beside=False)
@@ -71,7 +72,8 @@ def _sections(task: TaskComparison, *, beside: bool) -> list[_Section]:
             if beside:
                 cells.append(spread_words(soon[first.area][number]) if first.area in soon else "")
             rows.append((cells, finding.comparison is not None and finding.comparison.significant))
-        sections.append((f"{first.measure}, {first.area}" if first.area else first.measure, rows))
+        measure = f"{SOON} {highest_reward_words(task.runs.task)}" if first.measure == SOON else first.measure
+        sections.append((f"{measure}, {first.area}" if first.area else measure, rows))
     return sections
 
 
@@ -81,7 +83,7 @@ def _short_verdict(task: TaskComparison, finding: Finding) -> str:
 
 def _header(task: TaskComparison, columns: int) -> list[str]:
     tested = ["p (Holm)", "A", "verdict"] if len(task.groups) > 1 else []
-    return ["", "seeds", "median (range)", *tested, SOON][:columns]
+    return ["", "seeds", "median (range)", *tested, f"{SOON} {highest_reward_words(task.runs.task)}"][:columns]
 
 
 def _widths(sections: Sequence[_Section], task: TaskComparison) -> list[int]:

@@ -1,4 +1,4 @@
-"""What displays of a run and of a campaign have in common."""
+"""The base of the displays of a run and of a campaign."""
 
 from __future__ import annotations
 

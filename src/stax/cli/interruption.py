@@ -10,10 +10,11 @@ from types import FrameType, TracebackType
 from typing import TYPE_CHECKING
 
 import stax_command
-from stax.cli.progress import Progress
 
 if TYPE_CHECKING:
     from typing import Self
+
+    from stax.cli.progress import Progress
 
 _interrupted = False
 

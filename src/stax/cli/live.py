@@ -11,6 +11,7 @@ from rich.text import Text
 
 from stax.cli.live_screen import LiveScreen, bar, title
 from stax.cli.progress import Progress, archives, heading, rewards
+from stax.cli.text_plots import plot, sparkline
 from stax.wording import clock_time, counted, percent
 
 if TYPE_CHECKING:
@@ -24,6 +25,12 @@ _PHASES = {
     "emitters": "emitters climb rewards",
 }
 _MOST_AREA_LINES = 4
+_FACTS_WIDTH = 86
+"""Columns of a terminal that are not for the curves."""
+_NARROWEST_CURVE, _WIDEST_CURVE = 24, 80
+_CURVE_HEIGHT = 6
+_LONGEST_NAME = 16
+"""Characters of the name of a reward area beside its curve."""
 
 
 class LiveProgress(LiveScreen, Progress):
@@ -42,12 +49,38 @@ class LiveProgress(LiveScreen, Progress):
         search = self._search
         if search is None:
             return
-        self._pace.note(search.evaluations)
-        share = search.evaluations / search.budget
-        count = f"{100 * share:.0f} %  {search.evaluations:,} of {search.budget:,}"
+        done = self._done(search)
+        self._pace.note(done)
+        share = done / search.budget
+        count = f"{100 * share:.0f} %  {done:,} of {search.budget:,}"
         yield title(heading(search), self._about)
         yield bar(share, count, failed=self._ending not in ("", "done"))
-        yield self._facts(search)
+        curves = self._curves(search)
+        if not curves:
+            yield self._facts(search)
+            return
+        row = Table.grid(padding=(0, 2), expand=True)
+        row.add_column(ratio=1)
+        row.add_column(no_wrap=True)
+        row.add_row(self._facts(search), Text("\n".join(curves), "cyan"))
+        yield row
+
+    def _curves(self, search: Search) -> list[str]:
+        """Return the lines of the curves of coverage and of the best rewards; none on a narrow terminal and in the beginning."""
+        width = min(self._console.width - _FACTS_WIDTH, _WIDEST_CURVE)
+        metrics = list(search.metrics)
+        if width < _NARROWEST_CURVE or len(metrics) < 2:
+            return []
+        lines: list[str] = []
+        if search.coverage is not None:
+            course = [(row["evaluations"], row["coverage"]) for row in metrics]
+            lines += plot("coverage", course, search.budget, self._console.encoding, width=width, height=_CURVE_HEIGHT)
+        for number, area in enumerate(search.task.reward_areas[:_MOST_AREA_LINES]):
+            rewards = [(row["evaluations"], row[f"max_reward_{number}"]) for row in metrics]
+            lines.append(
+                f"{'':10}{sparkline(rewards, search.budget, self._console.encoding, width=width):<{width}}   {area.name[:_LONGEST_NAME]}"
+            )
+        return lines
 
     def _facts(self, search: Search) -> Table:
         facts = Table.grid(padding=(0, 2))
@@ -70,8 +103,8 @@ class LiveProgress(LiveScreen, Progress):
             facts.add_row("" if number else "best reward", Text(line))
         facts.add_row("archives", archives(search))
         if search.method.emitters:
-            waiting = len(getattr(search, "candidates", ()))
-            facts.add_row("emitters", f"{len(search.emitters):,} running, {waiting:,} candidates waiting")
+            waiting = len(getattr(search.containers, "candidates", ()))
+            facts.add_row("emitters", f"{len(search.containers.emitters):,} running, {waiting:,} candidates waiting")
         if search.trains:
             facts.add_row("training", _last_training(search))
         return facts

@@ -1,4 +1,4 @@
-"""The methods, their parameters and the presets in words."""
+"""Text and JSON about the methods, their parameters and the presets, for `stax algos`."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import textwrap
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from stax.runs.config import RunSettings, settings_allowed
+from stax.run_settings import RunSettings
 from stax.search.emitters import ABOUT_KINDS
 from stax.search.methods import METHODS, Method, find_method
-from stax.search.parameters import ABOUT_PRESETS, PRESETS, allowed, make_parameters
+from stax.search.parameters import ABOUT_PRESETS, PRESETS, Parameters
 from stax.search.schedulers import ABOUT_SCHEDULERS
 from stax.wording import setting_text
 
@@ -28,28 +28,26 @@ def method_page(name: str | None, *, as_json: bool) -> str:
 def _facts(method: Method) -> dict[str, Any]:
     return {
         "name": method.name,
+        "paper_name": method.paper_name,
+        "page": method.page,
         "about": method.about,
+        "explorer": method.explorer.name,
         "objectives": list(method.explorer.objectives),
-        "alternates": method.explorer.name == "alternating",
         "emitters": method.emitters,
-        "elites": method.explorer.name == "grid",
-        "random": method.explorer.name == "random",
-        "training": method.training
-        if make_parameters("paper", method.values("paper"), {}).descriptor == "learned"
-        else "never",
+        "training": method.training if method.is_learned else "never",
     }
 
 
 def _all_about(method: Method) -> dict[str, Any]:
-    values = {preset: make_parameters(preset, method.values(preset), {}) for preset in PRESETS}
+    values = {preset: method.resolve(preset) for preset in PRESETS}
     parameters = {
         name: {
-            "about": what.about,
-            "symbol": what.symbol,
-            "allowed": what.words(),
+            "about": description.about,
+            "symbol": description.symbol,
+            "allowed": str(description.constraint),
             "values": {preset: getattr(values[preset], name) for preset in PRESETS},
         }
-        for name, what in allowed().items()
+        for name, description in Parameters.described().items()
     }
     return {**_facts(method), "presets": ABOUT_PRESETS, "parameters": parameters}
 
@@ -61,9 +59,9 @@ def _list(width: int) -> Iterator[str]:
     yield ""
     yield from _presets(width)
     yield ""
-    yield from _choices("Kinds of emitters (--set emitter_kinds=NAME,NAME; your own as module:Class):", ABOUT_KINDS, width)
+    yield from _choices("Kinds of emitters (--set emitter_kinds=NAME,NAME; your own as module:name):", ABOUT_KINDS, width)
     yield ""
-    yield from _choices("Schedulers (--set scheduler=NAME; your own as module:Class):", ABOUT_SCHEDULERS, width)
+    yield from _choices("Schedulers (--set scheduler=NAME; your own as module:name):", ABOUT_SCHEDULERS, width)
     yield ""
     yield "All parameters of a method: 'stax algos NAME'."
 
@@ -80,14 +78,12 @@ def _choices(title: str, about: Mapping[str, str], width: int) -> Iterator[str]:
 
 
 def _page(method: Method, width: int) -> Iterator[str]:
-    facts = _facts(method)
     yield from _wrap(f"{method.name}: ", method.about, width, indent="  ")
     yield ""
     yield f"selection    {method.explorer.selection_about}"
     yield f"rewards      {'climbed by emitters' if method.emitters else 'no emitters'}"
     training = {"continued": "trained again and again", "reset": "trained from scratch every time", "never": "never trained"}
-    learned = make_parameters("paper", method.values("paper"), {}).descriptor == "learned"
-    yield f"autoencoder  {training[str(facts['training'])] if learned else 'none'}"
+    yield f"autoencoder  {training[method.training] if method.is_learned else 'none'}"
     yield ""
     yield from _presets(width)
     yield ""
@@ -97,12 +93,12 @@ def _page(method: Method, width: int) -> Iterator[str]:
 
 
 def _settings(width: int) -> Iterator[str]:
-    yield "Of the run, whatever the method:"
-    known = settings_allowed()
+    yield "Settings of the run, the same for every method:"
+    known = RunSettings.described()
     names = max(map(len, known))
-    for name, what in known.items():
+    for name, description in known.items():
         yield f"{name:<{names}}  {setting_text(getattr(RunSettings(), name))}"
-        yield from _wrap("    ", f"{what.about}: {what.words()}", width)
+        yield from _wrap("    ", f"{description.about}: {description.constraint}", width)
 
 
 def _parameters(method: Method, width: int) -> Iterator[str]:

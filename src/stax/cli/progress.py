@@ -1,6 +1,6 @@
-"""What a person sees while a search runs: a live display on a terminal, a line now and then elsewhere, or nothing.
+"""What is shown while a search runs: a live display on a terminal, a line now and then elsewhere, or nothing.
 
-All three are observers of a search, called as `(search, event)`, and context managers around the run.
+All three are callbacks of the run, and context managers around it.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections import deque
 from typing import TYPE_CHECKING
 
 from stax.cli.display import Display, can_redraw
+from stax.runs.callbacks import Callback
 from stax.streams import print_message
 from stax.wording import clock_time, counted, percent
 
@@ -23,21 +24,35 @@ _BETWEEN_LINES = 10.0
 """Seconds between two lines at least."""
 
 
-class Progress(Display):
-    """Shows nothing; the other two are built on it."""
+class Progress(Display, Callback):
+    """A display that shows nothing; the other two are built on it."""
 
     def __init__(self) -> None:
         super().__init__()
         self._search: Search | None = None
         self._pace = Pace()
+        self._counted = (0, 0)
+        """Evaluations before the batch under way, and those of the batch that are finished."""
 
-    def __call__(self, search: Search, event: str) -> None:
-        self._pace.note(search.evaluations)
-        if self._search is None:
-            self._search = search
-            self._begin(search)
-        else:
-            self._go_on(search)
+    def after_rollouts(self, search: Search, finished: int) -> None:
+        """Note that so many policies of the batch under way have been evaluated."""
+        self._counted = (search.evaluations, finished)
+        self._pace.note(self._done(search))
+        self._continue(search)
+
+    def _done(self, search: Search) -> int:
+        """Return the evaluations so far, those of the batch under way included."""
+        before, finished = self._counted
+        return search.evaluations + (finished if before == search.evaluations else 0)
+
+    def at_start(self, search: Search) -> None:
+        self._pace.note(self._done(search))
+        self._search = search
+        self._begin(search)
+
+    def after_chunk(self, search: Search) -> None:
+        self._pace.note(self._done(search))
+        self._continue(search)
 
     @property
     def begun(self) -> bool:
@@ -47,8 +62,8 @@ class Progress(Display):
     def _begin(self, search: Search) -> None:
         """Show that the search has been made."""
 
-    def _go_on(self, search: Search) -> None:
-        """Show that something has happened in the search."""
+    def _continue(self, search: Search) -> None:
+        """Show that a chunk of the budget is done."""
 
     def _close(self) -> None:
         if self._search is not None:
@@ -87,20 +102,20 @@ class PlainProgress(Progress):
         resumed = f", resumed after {search.evaluations:,}" if search.evaluations else ""
         print_message(f"{heading(search)}, {search.budget:,} evaluations{resumed}, {self._about}")
 
-    def _go_on(self, search: Search) -> None:
-        tenth = 10 * search.evaluations // search.budget
+    def _continue(self, search: Search) -> None:
+        tenth = 10 * self._done(search) // search.budget
         if self._last_tenth < tenth < 10 and time.monotonic() >= self._last_line + _BETWEEN_LINES:
             self._last_line, self._last_tenth = time.monotonic(), tenth
             left = clock_time(self._pace.seconds_left(search.budget))
-            print_message(f"{_course(search)}; {self._pace.rate():,.0f} a second, {left} left; {search.phase}")
+            course = _course(search, self._done(search))
+            print_message(f"{course}; {self._pace.rate():,.0f} a second, {left} left; {search.phase}")
 
     def _end(self, search: Search) -> None:
-        print_message(f"{_course(search)}; {self._ending} after {clock_time(self._pace.elapsed)}")
+        print_message(f"{_course(search, search.evaluations)}; {self._ending} after {clock_time(self._pace.elapsed)}")
 
 
-def _course(search: Search) -> str:
-    share = 100 * search.evaluations / search.budget
-    facts = [f"{search.evaluations:,} of {search.budget:,} evaluations ({share:.0f} %)"]
+def _course(search: Search, done: int) -> str:
+    facts = [f"{done:,} of {search.budget:,} evaluations ({100 * done / search.budget:.0f} %)"]
     if search.coverage is not None:
         facts.append(f"coverage {percent(search.coverage)}")
     return "; ".join([*facts, f"best reward {', '.join(rewards(search))}", f"archives {archives(search)}"])

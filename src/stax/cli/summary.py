@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import textwrap
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 
-from stax.runs.result import Result
+from stax.runs.reader import RunReader
+from stax.runs.result import Result, time_parts
+from stax.runs.validation import fresh_words
 from stax.search.emitters.emitter import EmitterRecord
 from stax.search.methods import find_method
 from stax.wording import clock_time, counted, percent
@@ -22,6 +24,7 @@ _FILES = {
     "archives/novelty.npz": "the policies of the novelty archive",
     "archives/reward.npz": "the policies of the reward archive",
     "autoencoder.safetensors": "the trained autoencoder",
+    "validation.json": "rewards of the best policies on fresh seeds",
     "archives.png": "where the policies of both archives end, and the course of the search",
     "report.html": "a page about the run, by 'stax report'",
     "config.toml": "what is needed to run it again: stax run --config",
@@ -35,7 +38,8 @@ def summary_lines(result: Result, folder: Path, columns: int | None = None) -> I
         f" {result.evaluations:,} evaluations in {clock_time(result.seconds['total'])}"
     )
     yield from _wrap("", title, columns)
-    yield from table(list(_facts(result)), columns)
+    sizes = len(result.novelty_archive), len(result.reward_archive)
+    yield from table(list(findings(result, sizes, _details(result))), columns)
     yield f"written to {folder}:"
     yield from table(list(written_files(folder)), columns)
 
@@ -59,22 +63,47 @@ def _wrap(before: str, text: str, columns: int | None) -> list[str]:
     return textwrap.wrap(text, max(columns, 60), initial_indent=before, subsequent_indent=" " * max(len(before), 2))
 
 
-def _facts(result: Result) -> Iterator[tuple[str, str]]:
-    if result.coverage is not None:
-        yield "coverage", percent(result.coverage)
-    rewarded = result.ledger["reward"] > 0
-    widest = max(len(area.name) for area in result.task.reward_areas)
-    for number, area in enumerate(result.task.reward_areas):
-        count = int(np.count_nonzero(rewarded & (result.ledger["reward_area"] == number)))
-        found = f"{result.max_reward[number]:.3f}  by {policies(count)}" if count else "none found"
-        yield "best reward" if number == 0 else "", f"{area.name:<{widest}}  {found}"
-    yield "novelty archive", policies(len(result.novelty_archive))
-    if find_method(result.algo).emitters:
-        yield "reward archive", policies(len(result.reward_archive))
-        yield "emitters", emitters_in_words(result.emitters)
-    if result.training_episodes:
-        yield "trainings", _trainings(result)
-    yield "time", time_shares(result.seconds)
+def findings(run: Result | RunReader, archive_sizes: tuple[int, int], details: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Yield what a run has found and where the time went, as names and values.
+
+    Args:
+        run: the run, whose emitters may be missing if it still goes on.
+        archive_sizes: policies in the novelty archive and in the reward archive.
+        details: words that are added to the reward of an area, by its name, and to the number of `trainings`.
+    """
+    if run.coverage is not None:
+        yield "coverage", percent(run.coverage)
+    areas = run.task.reward_areas
+    widest = max(len(area.name) for area in areas)
+    for number, (area, reward) in enumerate(zip(areas, run.max_reward, strict=True)):
+        found = f"{reward:.3f}{details.get(area.name, '')}" if reward else "none found"
+        yield "" if number else "best reward", f"{area.name:<{widest}}  {found}"
+    if run.validation:
+        for number, area in enumerate(areas):
+            words = fresh_words(run.validation, number) or "none found"
+            yield "" if number else "on fresh seeds", f"{area.name:<{widest}}  {words}"
+    yield "novelty archive", policies(archive_sizes[0])
+    if find_method(run.config.algo).emitters:
+        yield "reward archive", policies(archive_sizes[1])
+        if isinstance(run, Result) or run.file("emitters.csv").is_file():
+            yield "emitters", emitters_in_words(run.emitters)
+    if run.training_episodes:
+        yield "trainings", f"{run.training_episodes:,}{details.get('trainings', '')}"
+    if run.failures:
+        reasons = "; ".join(f"{count:,} x {reason}" for reason, count in run.failures.items())
+        yield "failed", f"{sum(run.failures.values()):,} evaluations; {reasons}"
+    yield "time", time_shares(run.seconds)
+
+
+def _details(result: Result) -> dict[str, str]:
+    """Return the number of policies that were rewarded in each area, and the error of the last training."""
+    areas = result.ledger["reward_area"][result.ledger["reward"] > 0]
+    counts = {
+        area.name: f"  by {policies(int(np.count_nonzero(areas == number)))}"
+        for number, area in enumerate(result.task.reward_areas)
+    }
+    error = result.metrics[-1].get("validation_error") if result.metrics else None
+    return counts | ({} if error is None else {"trainings": f", last validation error {error:.4g}"})
 
 
 def emitters_in_words(emitters: Sequence[EmitterRecord]) -> str:
@@ -92,15 +121,7 @@ def policies(count: int) -> str:
     return counted(count, "policy", "policies")
 
 
-def _trainings(result: Result) -> str:
-    error = result.metrics[-1].get("validation_error")
-    return f"{result.training_episodes:,}" + (f", last validation error {error:.4g}" if error is not None else "")
-
-
 def time_shares(seconds: dict[str, float]) -> str:
     """Return the share of the time that each activity took; shares below 0.5 % are left out."""
-    parts = {activity: spent for activity, spent in seconds.items() if activity != "total"}
-    total = max(seconds["total"], sum(parts.values()))
-    parts["start and the rest"] = total - sum(parts.values())
-    shares = {activity: 100 * spent / total for activity, spent in parts.items()}
+    shares = {activity: 100 * share for activity, (_, share) in time_parts(seconds).items()}
     return ", ".join(f"{activity} {share:.0f} %" for activity, share in shares.items() if share >= 0.5)

@@ -10,6 +10,7 @@ from stax.cli.interruption import Requests
 from stax.runs.campaign import TABLE, Campaign, CampaignRun
 from stax.runs.campaign_processes import LOGS, LocalProcesses
 from stax.runs.campaign_work import Place, do_campaign
+from stax.runs.status import RunStatus
 from stax.streams import print_message
 from stax.wording import clock_time, counted
 
@@ -39,13 +40,13 @@ def do_watched(
 
     def watch(event: str, run: CampaignRun | None) -> None:
         display(event, run)
-        if event == "end" and run is not None and run.status == "finished":
+        if event == "end" and run is not None and run.status is RunStatus.FINISHED:
             finished(run)
 
     with _requests_to_stop(display) as requests, display:
         do_campaign(campaign, place, watch=watch, asked=requests.count, skip_failed=skip_failed)
     if requests.count():
-        begun = sum(run.status == "interrupted" for run in campaign.runs)
+        begun = sum(run.status is RunStatus.INTERRUPTED for run in campaign.runs)
         kept = f", {begun} of these begun" if begun else ""
         raise KeyboardInterrupt(f"interrupted, {course.in_words()}{kept}; do the rest with: {command}")
     if not quiet:
@@ -69,8 +70,8 @@ def _place(campaign: Campaign, *, quiet: bool) -> Place:
 
 def report_missing(campaign: Campaign, command: str) -> bool:
     """Report the runs that failed or are done by another process; return whether there are none."""
-    failed = [run for run in campaign.runs if run.status == "failed"]
-    elsewhere = [run for run in campaign.runs if run.status == "elsewhere"]
+    failed = [run for run in campaign.runs if run.status is RunStatus.FAILED]
+    elsewhere = [run for run in campaign.runs if run.status is RunStatus.ELSEWHERE]
     if failed:
         print_message(f"{counted(len(failed), 'run')} of {len(campaign.runs)} failed:")
         for run in failed:

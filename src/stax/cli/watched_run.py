@@ -1,4 +1,4 @@
-"""A search with everything that a person sees of it: the display, warnings, the summary and the picture."""
+"""A search with all that is shown of it: the display, warnings, the summary and the picture."""
 
 from __future__ import annotations
 
@@ -15,11 +15,13 @@ from stax.cli.interruption import Requests, requests_to_stop, was_interrupted
 from stax.cli.progress import Progress, choose_progress
 from stax.compiling import compile_quietly
 from stax.errors import InvalidInputError, in_one_line
+from stax.extras import require_extra
 from stax.runs.callbacks import Callback
 from stax.runs.config import RunConfig
 from stax.runs.folder import RunFolder, how_to_resume
 from stax.runs.result import Result
 from stax.runs.run import RunInterrupted
+from stax.runs.task_trial import TaskWarning
 from stax.streams import print_message
 
 PICTURE = "archives.png"
@@ -45,7 +47,8 @@ def watch(
     progress = choose_progress(quiet=quiet, preset=config.preset, workers=workers)
     try:
         # Standard output carries only the path of the folder: what a user's own task prints goes to standard error.
-        with redirect_stdout(sys.stderr), _warnings_in_one_line(), requests_to_stop(progress) as requests, progress:
+        shown = _warnings_in_one_line(quiet=quiet)
+        with redirect_stdout(sys.stderr), shown, requests_to_stop(progress) as requests, progress:
             result = search(progress, requests)
     except RunInterrupted as interrupted:
         raise KeyboardInterrupt(
@@ -58,8 +61,8 @@ def watch(
         if not hint or "stax resume" in str(error):
             raise
         # Some subclasses cannot be made from a message, such as NumPy's own for memory.
-        kind = next(kind for kind in (RuntimeError, MemoryError, InvalidInputError) if isinstance(error, kind))
-        raise kind(f"{error}{'' if str(error).endswith('.') else '.'} It is kept{hint}") from error
+        error_type = next(known for known in (RuntimeError, MemoryError, InvalidInputError) if isinstance(error, known))
+        raise error_type(f"{error}{'' if str(error).endswith('.') else '.'} It is kept{hint}") from error
     with redirect_stdout(sys.stderr):
         draw(result, folder, config)
     if not quiet:
@@ -78,26 +81,36 @@ def _columns() -> int | None:
 
 def _how_to_go_on(folder: Path, config: RunConfig) -> str:
     """Return how to go on from the last checkpoint, if there is one."""
-    kept = RunFolder(folder).checkpoints() if folder.is_dir() else []
+    kept = RunFolder(folder).resumes_from if folder.is_dir() else 0
     if not kept:
         return ""
-    return f"; go on from the checkpoint after {int(kept[0].stem):,} evaluations with: {how_to_resume(folder, config)}"
+    return f"; go on from the checkpoint after {kept:,} evaluations with: {how_to_resume(folder, config)}"
 
 
 @contextmanager
-def _warnings_in_one_line() -> Iterator[None]:
+def _warnings_in_one_line(*, quiet: bool) -> Iterator[None]:
     def show(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
         if issubclass(category, RuntimeWarning):
             print_message(f"warning: {message}")
+        elif issubclass(category, TaskWarning) and not quiet:
+            print_message(f"note: {message}")
 
     with warnings.catch_warnings():
-        warnings.simplefilter("always", RuntimeWarning)
+        for category in (RuntimeWarning, TaskWarning):
+            warnings.simplefilter("always", category)
         warnings.showwarning = show
         yield
 
 
 def draw(result: Result, folder: Path, config: RunConfig) -> None:
     """Draw the picture of a finished run; if that fails, one line says why, since the results themselves are safe."""
+    try:
+        require_extra("plots", f"The picture {PICTURE}")
+    except InvalidInputError as error:
+        print_message(
+            f"the results are saved without their picture. {error} Then draw it with: {how_to_resume(folder, config)}"
+        )
+        return
     try:
         from stax.analysis.picture import draw_result
 

@@ -1,40 +1,44 @@
-"""One call of a task's `evaluate`, and what it can come to."""
+"""One call of a task's `evaluate`, and its possible outcomes."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from stax.errors import InvalidInputError, in_one_line
 from stax.tasks.task import Genomes, Rollouts, Task
+from stax.tasks.variants import make_variant
 
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """Neighbouring policies of a batch, to be evaluated in one call."""
+    """Consecutive policies of a batch, evaluated in one call."""
 
     first: int
-    """The place of the first of them in the batch."""
+    """Position of the first policy in the batch."""
     genomes: Genomes
     deaths: int = 0
-    """How many workers in a row have died of this part."""
+    """Number of workers in a row that died while evaluating this part."""
+    changes: Mapping[str, Any] | None = None
+    """Options of the task that are changed for this part; None for the task as it is."""
 
     def __len__(self) -> int:
         return len(self.genomes)
 
 
 @dataclass(frozen=True)
-class Trouble:
-    """Why a call has no rollouts."""
+class Failure:
+    """Reason why a call returned no rollouts."""
 
     kind: Literal["raised", "late", "died", "refused"]
-    """`refused` stands for a task that is no task; the others are failures of the policies in the call."""
+    """`refused` means that the task itself is invalid; the others are failures of the policies in the call."""
     reason: str
     cause: BaseException | None = None
-    """The exception raised, where it was raised in this process."""
+    """The exception, if it was raised in this process."""
 
 
-Outcome = Rollouts | Trouble
+Outcome = Rollouts | Failure
 
 ONE_THREAD = dict.fromkeys(
     (
@@ -47,34 +51,52 @@ ONE_THREAD = dict.fromkeys(
     ),
     "1",
 )
-"""The environment of a worker: BLAS, Numba and torch read it when they are loaded."""
+"""Environment variables of a worker, which BLAS, Numba and torch read when they are loaded."""
 
 
-def call(task: Task, genomes: Genomes) -> Outcome:
-    """Call the task, and turn what it raises into words.
+class Callee:
+    """A task that is called, and the same task with some options changed, made when it is first asked for."""
 
-    Whatever a task raises is a failure, `SystemExit` too: a task cannot end the run. Only the user's interrupt is passed on.
+    def __init__(self, task: Task) -> None:
+        self.task = task
+        self._changes: dict[str, Any] = {}
+        self._variant: Task | None = None
+
+    def with_changes(self, changes: Mapping[str, Any] | None) -> Task:
+        """Return the task with these options changed; only the latest variant is kept."""
+        if not changes:
+            return self.task
+        if self._variant is None or self._changes != changes:
+            self._variant, self._changes = make_variant(self.task, changes), dict(changes)
+        return self._variant
+
+
+def call(callee: Callee, genomes: Genomes, changes: Mapping[str, Any] | None = None) -> Outcome:
+    """Call the task, and turn an exception into a failure.
+
+    Every exception of a task is a failure, `SystemExit` too: a task cannot end the run. Only the user's interrupt is passed on.
     """
     try:
+        task = callee.with_changes(changes)
         rollouts = task.evaluate(genomes)
     except InvalidInputError as error:
-        return Trouble("refused", str(error), error)
+        return Failure("refused", str(error), error)
     except KeyboardInterrupt:
         raise
     except BaseException as error:
-        return Trouble("raised", in_one_line(error), error)
+        return Failure("raised", in_one_line(error), error)
     if not isinstance(rollouts, Rollouts):
-        return Trouble("refused", f"Task {task.name!r} must return stax.Rollouts, not {type(rollouts).__name__}.")
+        return Failure("refused", f"Task {task.name!r} must return stax.Rollouts, not {type(rollouts).__name__}.")
     return rollouts
 
 
-def call_in_worker(task: Task, genomes: Genomes) -> Outcome:
-    """Call the task in a worker: without the exception, which may mean nothing in the parent process.
+def call_in_worker(callee: Callee, genomes: Genomes, changes: Mapping[str, Any] | None = None) -> Outcome:
+    """Call the task in a worker, and drop the exception, which the parent process may not be able to use.
 
     Workers ignore the user's Ctrl-C, so a `KeyboardInterrupt` here was raised by the task itself.
     """
     try:
-        outcome = call(task, genomes)
+        outcome = call(callee, genomes, changes)
     except KeyboardInterrupt as error:
-        return Trouble("raised", in_one_line(error))
-    return Trouble(outcome.kind, outcome.reason) if isinstance(outcome, Trouble) else outcome
+        return Failure("raised", in_one_line(error))
+    return Failure(outcome.kind, outcome.reason) if isinstance(outcome, Failure) else outcome

@@ -1,6 +1,10 @@
-"""Who calls the task: this process, or workers of which each does one call at a time.
+"""Crews, which call the task: in this process, or in workers that each do one call at a time.
 
-A crew is given the parts of a batch (`begin`), and says what became of them in whatever order (`wait`).
+A crew receives the parts of a batch (`begin`), and returns their outcomes in any order (`wait`).
+
+The time limit of a call starts when a worker that is ready gets its part. Importing and making the task has a limit of its own:
+`LEAST_SECONDS_TO_MAKE`, or the time limit if that is longer. The parent process makes the task too and could not be ended, so
+with a time limit the task is made in a worker first (`source.make_source`).
 """
 
 from __future__ import annotations
@@ -13,50 +17,52 @@ from dataclasses import dataclass
 from typing import Generic, Literal, Protocol, TypeVar
 
 from stax.errors import InvalidInputError
-from stax.evaluation.calls import Outcome, Part, Trouble, call
-from stax.tasks.task import Genomes, Task
+from stax.evaluation.calls import Callee, Failure, Outcome, Part, call
+from stax.tasks.task import Task
 
 TRIES = 3
-"""How often in a row a worker may die of the same work before that is not by chance."""
+"""Number of times in a row that a worker may die of the same work before this no longer counts as chance."""
 _PARTS_PER_WORKER = 2
-"""Policies differ in how long they take; with a part more for everyone, who is done early has something to do."""
+"""Parts of a batch for each worker. Policies take different times, so a worker that is done early gets another part."""
 
 LEAST_SECONDS_TO_MAKE = 120.0
-"""Seconds that making the task in a worker may take at least, also if `time_limit` is shorter: it may import a large simulator."""
+"""Shortest time limit, in seconds, for making the task in a worker, which may import a large simulator."""
 
 Message = Outcome | Literal["started", "ready"]
-"""What a worker reports: that it is running, that it has made its task, and then the outcome of each call."""
+"""Report of a worker: it is running, it has made its task, or the outcome of a call."""
 
 
 class Crew(Protocol):
-    """Whoever calls the task."""
+    """Protocol of what calls the task: this process or workers."""
 
     parts: int
-    """How many parts a batch is best split into."""
+    """Best number of parts to split a batch into."""
+    workers: int
+    """Number of parts that are evaluated at a time."""
     replaced: int
-    """How many workers died or were ended, and had to be replaced."""
+    """Number of workers that died or were ended, and were replaced."""
 
     def begin(self, part: Part) -> None:
-        """Takes on a part. The newest come first: halves of one that failed are looked into before others begin to fail."""
+        """Add a part. The newest parts go first, so the halves of a failed part are evaluated before other parts."""
 
     def wait(self) -> Sequence[tuple[Part, Outcome]]:
-        """Waits until there is an outcome of at least one part taken on."""
+        """Wait until at least one of the added parts has an outcome."""
 
     def abandon(self) -> None:
-        """Forgets the parts taken on."""
+        """Forget the parts that were added."""
 
     def close(self) -> None:
-        """Ends all workers."""
+        """End all workers."""
 
 
 class OwnProcess:
-    """No workers at all: calls are made here. The compiled tasks use all cores by themselves."""
+    """Calls of the task in this process, without workers. The compiled tasks use all cores by themselves."""
 
-    parts = 1
+    parts = workers = 1
     replaced = 0
 
     def __init__(self, task: Task) -> None:
-        self._task = task
+        self._callee = Callee(task)
         self._waiting: list[Part] = []
 
     def begin(self, part: Part) -> None:
@@ -64,7 +70,7 @@ class OwnProcess:
 
     def wait(self) -> list[tuple[Part, Outcome]]:
         part = self._waiting.pop()
-        return [(part, call(self._task, part.genomes))]
+        return [(part, call(self._callee, part.genomes, part.changes))]
 
     def abandon(self) -> None:
         self._waiting.clear()
@@ -75,7 +81,7 @@ class OwnProcess:
 
 @dataclass(eq=False, kw_only=True)
 class Worker:
-    """What is known of a worker. A part is only given to one that is ready."""
+    """State of a worker. Only a worker that is ready gets a part."""
 
     ready: bool = False
     part: Part | None = None
@@ -87,17 +93,17 @@ W = TypeVar("W", bound=Worker)
 
 
 class Workers(ABC, Generic[W]):
-    """Workers, started when there is work for them and replaced when they die; what sort they are, a subclass says.
+    """Workers that are started when there is work for them and replaced when they die; subclasses define the type of worker.
 
     Args:
-        task_name: of the task, for messages.
-        size: most workers at a time.
-        time_limit: seconds that a call may take, from when a ready worker is given it; None for no limit. Making the task may
-            take as long, and `LEAST_SECONDS_TO_MAKE` at least.
+        task_name: name of the task, for messages.
+        size: largest number of workers at a time.
+        time_limit: seconds that a call may take, counted from when a ready worker receives it; None for no limit. Making the task
+            may take as long, or `LEAST_SECONDS_TO_MAKE` if that is longer.
     """
 
     def __init__(self, task_name: str, *, size: int, time_limit: float | None) -> None:
-        self.parts = _PARTS_PER_WORKER * size
+        self.parts, self.workers = _PARTS_PER_WORKER * size, size
         self.replaced = 0
         self._task_name, self._size, self._time_limit = task_name, size, time_limit
         self._seconds_to_make = math.inf if time_limit is None else max(time_limit, LEAST_SECONDS_TO_MAKE)
@@ -110,19 +116,19 @@ class Workers(ABC, Generic[W]):
         """Start a new worker, which reports "started" and, once it has made the task, "ready"."""
 
     @abstractmethod
-    def _send(self, worker: W, genomes: Genomes) -> None:
-        """Has a ready worker call the task. Should it be dead, it is for `_messages` to say so."""
+    def _send(self, worker: W, part: Part) -> None:
+        """Send a part to a ready worker, which calls the task. If it is dead, `_messages` reports that."""
 
     @abstractmethod
     def _messages(self, timeout: float | None) -> Sequence[tuple[W, Message]]:
-        """What workers say, as soon as one says something or has died; nothing if the time, in seconds, is over before."""
+        """Return messages of workers, as soon as there is one or a worker has died; nothing after `timeout` seconds."""
 
     @abstractmethod
     def _end(self, worker: W) -> None:
-        """Ends a worker, whatever it is doing."""
+        """End a worker, whatever it is doing."""
 
     def _dismiss(self, idle: list[W]) -> None:
-        """Ends workers that are doing nothing."""
+        """End idle workers."""
         for worker in idle:
             self._end(worker)
 
@@ -137,7 +143,7 @@ class Workers(ABC, Generic[W]):
         return outcomes
 
     def try_making(self) -> None:
-        """Start one worker and wait until it has made the task; raises if it cannot, or not in time."""
+        """Start one worker and wait until it has made the task; raise an error if it cannot, or not in time."""
         worker = self._start()
         self._workers.append(worker)
         while not worker.ready:
@@ -147,7 +153,7 @@ class Workers(ABC, Generic[W]):
         """Wait for messages and for deadlines, and return the outcomes of calls among them.
 
         Args:
-            tries: how many workers in a row may fail to make the task before that ends the run.
+            tries: number of workers in a row that fail to make the task after which the run ends.
         """
         outcomes: list[tuple[Part, Outcome]] = []
         deadline = min(worker.deadline for worker in self._workers)
@@ -159,7 +165,7 @@ class Workers(ABC, Generic[W]):
             self._replace(worker)
             if worker.part is not None:
                 reason = f"no answer within the time limit of {self._time_limit:g} s"
-                outcomes.append((worker.part, Trouble("late", reason)))
+                outcomes.append((worker.part, Failure("late", reason)))
             else:
                 self._count_failed_start(f"making it took longer than {self._seconds_to_make:g} s", tries)
         return outcomes
@@ -173,7 +179,7 @@ class Workers(ABC, Generic[W]):
                 worker.part = self._waiting.pop()
                 if self._time_limit is not None:
                     worker.deadline = time.monotonic() + self._time_limit
-                self._send(worker, worker.part.genomes)
+                self._send(worker, worker.part)
 
     def _heard(self, worker: W, message: Message, tries: int) -> list[tuple[Part, Outcome]]:
         if message == "started":
@@ -183,25 +189,25 @@ class Workers(ABC, Generic[W]):
             worker.ready, worker.deadline = True, math.inf
             self._failed_starts = 0
             return []
-        if isinstance(message, Trouble) and not worker.ready:
+        if isinstance(message, Failure) and not worker.ready:
             if message.kind == "refused":
                 raise InvalidInputError(message.reason)
             self._count_failed_start(f"the worker died ({message.reason})", tries)
         part = worker.part
         worker.part, worker.deadline = None, math.inf
-        if isinstance(message, Trouble) and message.kind == "died":
+        if isinstance(message, Failure) and message.kind == "died":
             self._replace(worker)
         return [] if part is None else [(part, message)]
 
     def _count_failed_start(self, reason: str, tries: int) -> None:
-        """Count a worker that ended before it had made the task; so many of them in a row end the run."""
+        """Count a worker that ended before it had made the task, and raise an error after `tries` of them in a row."""
         self._failed_starts += 1
         if self._failed_starts >= tries:
             times = "" if tries == 1 else f", {tries} times in a row"
             raise RuntimeError(f"Task {self._task_name!r} cannot be made in a worker process: {reason}{times}")
 
     def _replace(self, worker: W) -> None:
-        """Another one is started as soon as there is work for it."""
+        """Remove and end a worker. Another one is started as soon as there is work for it."""
         self._workers.remove(worker)
         self._end(worker)
         self.replaced += 1

@@ -1,58 +1,75 @@
-"""Has policies evaluated, wherever that is, and knows what to do when it fails."""
+"""Evaluation of batches of policies, and the handling of policies that fail.
+
+A policy fails if its call raises, takes too long, kills its worker three times in a row, or returns a reward that is negative
+or a reward or ground truth that is no number or too large, if it cannot be described, or if the task says so
+(`Rollouts.failed`). An array of the wrong shape or type shows that the task is broken, and so does an `InvalidInputError` that
+it raises: these always end the run.
+
+With `on_failure = discard`, a part that failed is split until single policies are left. The newest halves go first, so that a
+task that always fails is noticed early. A part of several policies that kills its worker is split at once, because halves cost
+no more than trying the whole part again.
+
+The limit on the share of failures belongs here, where the reasons are known. It applies from 100 evaluations on, or at once if
+every evaluation has failed.
+"""
 
 from __future__ import annotations
 
 import math
 import pickle
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from itertools import pairwise
-from numbers import Real
 from types import TracebackType
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from stax.errors import InvalidInputError, check_choice, check_whole
+from stax.constraints import check_choice, check_whole
+from stax.errors import InvalidInputError
 from stax.evaluation.calls import Outcome, Part
 from stax.evaluation.crew import TRIES, Crew, OwnProcess
 from stax.evaluation.source import TaskSource
+from stax.run_settings import BACKENDS, RunSettings
 from stax.tasks.rollout_checks import check_arrays, usable_ground_truth, usable_rewards
 from stax.tasks.task import Genomes, Rollouts, Task
 
 __all__ = ["Evaluator", "TaskSource", "make_evaluator"]
 
-BACKENDS = ("local", "ray")
-ISOLATIONS = ("auto", "none", "process")
-ON_FAILURE = ("abort", "discard")
-
-_COUNTED_FROM = 100
-"""Of fewer evaluations, the share that failed says little."""
+_SHARE_CHECKED_FROM = 100
+"""Smallest number of evaluations for which the share of failures is checked."""
 _MOST_REASONS = 20
-"""A message may hold numbers that differ from policy to policy; reasons beyond these are counted together."""
+"""Most reasons counted one by one. Messages may contain numbers that differ from policy to policy."""
 _OTHER_REASONS = "other reasons"
+_SECONDS_PER_PART = 1.0
+"""Seconds that a part of a batch takes at most, if it can be split further: the display counts finished parts."""
+_PARTS_AT_FIRST = 4
+"""Factor by which workers' parts of the first batch are split further, while the time of an evaluation is unknown."""
 
 
 class Evaluator:
-    """Evaluates policies, whole batches at a time; used in a `with`, which ends its workers.
+    """Evaluator of batches of policies. Use it in a `with` statement, which ends its workers.
 
-    Batches are split into parts, and failures are found by splitting further. None of that shows in the result, since rollouts
-    depend on their genomes alone. Make it with `make_evaluator`.
+    Batches are split into parts, and policies that fail are found by splitting further. This does not affect the result, because
+    rollouts depend on their genomes alone. `make_evaluator` makes evaluators.
     """
 
-    def __init__(self, task: Task, crew: Crew, *, on_failure: str, max_failed_share: float) -> None:
+    def __init__(self, task: Task, crew: Crew, settings: RunSettings) -> None:
         self._task, self._crew = task, crew
-        self.discards = on_failure == "discard"
+        self.discards = settings.on_failure == "discard"
         """Whether policies that fail are discarded; otherwise they end the run."""
-        self._max_failed_share = max_failed_share
+        self._max_failed_share = settings.max_failed_share
         self._snapshots: NDArray[Any] | None = None
-        """None of them, of the shape and type that the task's have."""
+        """Empty array with the shape and dtype of the task's snapshots."""
         self.evaluations = 0
-        """All so far, the failed ones too."""
+        """Number of evaluations so far, failed ones included."""
         self.failures: dict[str, int] = {}
-        """How many evaluations failed so far, by reason."""
+        """Number of failed evaluations so far, by reason."""
         self._last_reason = ""
+        self._seconds_per_policy: float | None = None
+        """Of the last batch, and of one worker; None before the first."""
 
     def __enter__(self) -> Evaluator:
         return self
@@ -61,74 +78,116 @@ class Evaluator:
         self.close()
 
     def close(self) -> None:
-        """Ends all workers."""
+        """End all workers."""
         self._crew.close()
 
     @property
     def workers_replaced(self) -> int:
-        """How many workers died or took too long, and were replaced."""
+        """Number of workers that died or took too long, and were replaced."""
         return self._crew.replaced
 
     def counts(self) -> dict[str, Any]:
-        """Evaluations and failures so far, fit for JSON: what `restore_counts` takes when a run is taken up again."""
+        """Return the evaluations and failures so far as JSON values, for `restore_counts` when a run is resumed."""
         return {"evaluations": self.evaluations, "failures": dict(self.failures)}
 
     def restore_counts(self, counts: Mapping[str, Any]) -> None:
-        """Goes on counting from there."""
+        """Continue counting from these counts."""
         self.evaluations = int(counts["evaluations"])
         self.failures = {str(reason): int(count) for reason, count in counts["failures"].items()}
         self._last_reason = next(reversed(self.failures), "")
 
-    def evaluate(self, genomes: Genomes) -> Rollouts:
-        """The rollouts of these genomes, in their order; `Rollouts.failed` tells which of them have none."""
+    def evaluate(self, genomes: Genomes, progress: Callable[[int], None] | None = None) -> Rollouts:
+        """Return the rollouts of these genomes, in their order; `Rollouts.failed` marks those without an outcome.
+
+        Args:
+            genomes: the policies.
+            progress: called with the number of policies that are done, whenever a part of the batch is.
+        """
         self.evaluations += len(genomes)
         done: dict[int, Rollouts | None] = {}
         missing = len(genomes)
+        began = time.monotonic()
         try:
-            for part in _split(Part(0, genomes), self._crew.parts):
+            for part in _split(Part(0, genomes), self._parts(len(genomes))):
                 self._crew.begin(part)
             while missing:
                 for part, outcome in self._crew.wait():
-                    again = self._again(part, outcome)
+                    again = self._parts_to_repeat(part, outcome)
                     for other in again:
                         self._crew.begin(other)
                     if not again:
-                        done[part.first] = self._judged(part, outcome)
+                        done[part.first] = self._rollouts_of(part, outcome)
                         missing -= len(part)
+                        if progress:
+                            progress(len(genomes) - missing)
         except BaseException:
             self._crew.abandon()
             raise
+        self._seconds_per_policy = (time.monotonic() - began) * self._crew.workers / len(genomes)
         self._check_share()
         return self._joined([done[first] for first in sorted(done)])
 
-    def discard(self, rollouts: Rollouts, failed: NDArray[np.bool_], reason: str) -> Rollouts:
-        """Count policies as failed that were found to be so after their evaluation, and mark them in the rollouts.
+    def _parts(self, count: int) -> int:
+        """Choose how many parts a batch is split into: enough for all workers, and more if an evaluation takes long."""
+        if self._seconds_per_policy is None:
+            return self._crew.parts * _PARTS_AT_FIRST if self._crew.parts > 1 else 1
+        return max(self._crew.parts, math.ceil(count * self._seconds_per_policy / _SECONDS_PER_PART))
+
+    def attempt(self, genomes: Genomes, **changes: Any) -> Rollouts | None:
+        """Evaluate policies without counting them, and return their rollouts; None if one of them could not be evaluated.
 
         Args:
-            rollouts: as `evaluate` gave them.
+            genomes: the policies.
+            changes: options of the task that are changed for this, see `stax.tasks.variants`.
+        """
+        done: dict[int, Rollouts] = {}
+        try:
+            for part in _split(Part(0, genomes, changes=changes), self._parts(len(genomes))):
+                self._crew.begin(part)
+            while sum(map(len, done.values())) < len(genomes):
+                for part, outcome in self._crew.wait():
+                    if not isinstance(outcome, Rollouts):
+                        self._crew.abandon()
+                        return None
+                    check_arrays(outcome, len(part), self._task)
+                    done[part.first] = outcome
+        except (InvalidInputError, RuntimeError):
+            self._crew.abandon()
+            return None
+        except BaseException:
+            self._crew.abandon()
+            raise
+        rollouts = Rollouts.concat([done[first] for first in sorted(done)])
+        return None if rollouts.failures().any() else rollouts
+
+    def discard(self, rollouts: Rollouts, failed: NDArray[np.bool_], reason: str) -> Rollouts:
+        """Count policies that failed after their evaluation, and mark them in the rollouts.
+
+        Args:
+            rollouts: rollouts returned by `evaluate`.
             failed: (n,) which of them have failed.
-            reason: why.
+            reason: reason of the failure.
         """
         self._fail(reason, int(np.count_nonzero(failed)))
         self._check_share()
         return replace(rollouts, failed=rollouts.failures() | failed)
 
-    def _again(self, part: Part, outcome: Outcome) -> list[Part]:
-        """What of the part is to be done again: nothing once it is known what became of it."""
+    def _parts_to_repeat(self, part: Part, outcome: Outcome) -> list[Part]:
+        """Return the parts that must be evaluated again; none if the outcome is final."""
         if isinstance(outcome, Rollouts) or outcome.kind == "refused":
             return []
         if self.discards and len(part) > 1:
-            # Somebody in there is guilty. Whole parts that kill their worker are not tried again first: halves cost no more.
+            # At least one policy in this part failed. A part that killed its worker is not repeated first: halves cost no more.
             return _split(part, 2)
         if outcome.kind == "died" and part.deaths + 1 < TRIES:
             return [replace(part, deaths=part.deaths + 1)]
         return []
 
-    def _judged(self, part: Part, outcome: Outcome) -> Rollouts | None:
-        """The part's rollouts; None if its only policy failed."""
+    def _rollouts_of(self, part: Part, outcome: Outcome) -> Rollouts | None:
+        """Return the part's rollouts; None if its only policy failed."""
         if isinstance(outcome, Rollouts):
             self._check_form(outcome, len(part))
-            return self._without_nonsense(outcome)
+            return self._mark_unusable(outcome)
         if outcome.kind == "refused":
             if isinstance(outcome.cause, InvalidInputError):
                 raise outcome.cause
@@ -146,12 +205,12 @@ class Evaluator:
             self._snapshots = snapshots.copy()
         elif snapshots.shape != self._snapshots.shape:
             raise InvalidInputError(
-                f"Task {self._task.name!r} returned snapshots of shape {snapshots.shape[1:]} a policy,"
-                f" but {self._snapshots.shape[1:]} before."
+                f"Task {self._task.name!r} must return snapshots of the same shape for every policy: {self._snapshots.shape[1:]} as"
+                f" before, not {snapshots.shape[1:]}."
             )
 
-    def _without_nonsense(self, rollouts: Rollouts) -> Rollouts:
-        """Rollouts that are no outcome count as failed. If failures end the run, these are left for the search to refuse."""
+    def _mark_unusable(self, rollouts: Rollouts) -> Rollouts:
+        """Mark unusable rollouts as failed. If failures end the run, they are left for the search to refuse."""
         failed = np.zeros(len(rollouts), np.bool_)
         for reason, wrong in self._wrong(rollouts):
             new = int(np.count_nonzero(wrong & ~failed))
@@ -176,13 +235,13 @@ class Evaluator:
         counted_as = reason if known else _OTHER_REASONS
         self.failures[counted_as] = self.failures.get(counted_as, 0) + count
         self._last_reason = reason
-        if self.evaluations >= _COUNTED_FROM:
-            # At once: what is left of the batch could not change it any more, and may take long.
+        if self.evaluations >= _SHARE_CHECKED_FROM:
+            # Checked at once: the rest of the batch cannot change the result, and may take long.
             self._check_share()
 
     def _check_share(self) -> None:
         failed = sum(self.failures.values())
-        if self.evaluations < _COUNTED_FROM and failed < self.evaluations:
+        if self.evaluations < _SHARE_CHECKED_FROM and failed < self.evaluations:
             return
         if failed > self._max_failed_share * self.evaluations:
             raise RuntimeError(
@@ -191,11 +250,11 @@ class Evaluator:
             )
 
     def _joined(self, parts: list[Rollouts | None]) -> Rollouts:
-        known = [self._nothing() if part is None else part for part in parts]
+        known = [self._placeholder() if part is None else part for part in parts]
         return known[0] if len(known) == 1 else Rollouts.concat(known)
 
-    def _nothing(self) -> Rollouts:
-        """In place of the rollouts of one policy that failed."""
+    def _placeholder(self) -> Rollouts:
+        """Return a placeholder for the rollouts of one policy that failed."""
         task = self._task
         like = self._snapshots
         if like is None:
@@ -211,10 +270,11 @@ class Evaluator:
 
 
 def _split(part: Part, count: int) -> list[Part]:
-    """So many parts instead of one, as even as can be."""
+    """Split a part into `count` parts of nearly equal size."""
     count = min(count, len(part))
     bounds = [len(part) * number // count for number in range(count + 1)]
-    return [Part(part.first + start, part.genomes[start:end]) for start, end in pairwise(bounds)]
+    pairs = pairwise(bounds)
+    return [Part(part.first + start, part.genomes[start:end], changes=part.changes) for start, end in pairs]
 
 
 def make_evaluator(
@@ -223,44 +283,30 @@ def make_evaluator(
     workers: int,
     backend: str = "local",
     address: str | None = None,
-    isolation: str = "auto",
-    time_limit: float | None = None,
-    on_failure: str = "abort",
-    max_failed_share: float = 0.5,
+    settings: RunSettings | None = None,
 ) -> Evaluator:
-    """An evaluator of one task; workers are started with the first batch.
+    """Make an evaluator of one task; workers are started with the first batch.
 
     Args:
         source: the task, and how workers can make it.
-        workers: how many evaluate at a time. In this process, the number of threads is the task's own matter.
+        workers: number of workers. In this process, the task itself decides the number of threads.
         backend: local for this machine, ray for a Ray cluster.
-        address: of a running Ray cluster, as `ray.init` takes it; None starts one on this machine, unless Ray is running already.
-        isolation: whether the local backend evaluates in processes of their own (process) or in this one (none). A task of one's
-            own that was given by name is (auto), which keeps this process safe from it and uses all cores; the built-in tasks,
-            which use all cores anyway, and tasks given as objects, which may not survive the trip, are evaluated in this one.
-        time_limit: seconds that one call of the task's `evaluate` may take; it needs workers. A batch is evaluated in two calls
-            a worker, or one call a policy if there are not as many.
-        on_failure: what to do when policies cannot be evaluated: abort with an error, or discard these policies and go on.
-        max_failed_share: with discard, the largest share of all evaluations that may fail.
+        address: address of a running Ray cluster, as for `ray.init`; None starts one on this machine, unless Ray is running already.
+        settings: isolation, time limit, and what happens when evaluations fail. `isolation` says whether the local backend evaluates
+            in worker processes (process) or in this one (none). With auto, a user's own task that was given by name runs in worker
+            processes, which protects this process and uses all cores. The built-in tasks use all cores anyway, and tasks given as
+            objects may not be picklable, so both run in this process. `time_limit` limits one call of the task's `evaluate`, and
+            needs workers. A batch is evaluated in at least two calls for each worker, and in more if a call takes longer than a second.
     """
+    settings = settings or RunSettings()
     check_choice("backend", backend, BACKENDS)
-    check_choice("isolation", isolation, ISOLATIONS)
-    check_choice("on_failure", on_failure, ON_FAILURE)
     workers = check_whole("workers", workers, 1)
-    if time_limit is not None and not (_is_number(time_limit) and 0 < time_limit < math.inf):
-        raise InvalidInputError(f"time_limit must be a number of seconds above 0, or None for no limit, not {time_limit!r}.")
-    if not (_is_number(max_failed_share) and 0 <= max_failed_share <= 1):
-        raise InvalidInputError(f"max_failed_share must be a number from 0 to 1, not {max_failed_share!r}.")
     if address is not None and (not isinstance(address, str) or not address):
         raise InvalidInputError(
-            f"address must be text as ray.init takes it, or None for a cluster on this machine, not {address!r}."
+            f"address must be text as for ray.init, or None for a cluster on this machine, not {address!r}."
         )
-    crew = _make_crew(source, workers, backend, address, isolation, time_limit)
-    return Evaluator(source.task, crew, on_failure=on_failure, max_failed_share=float(max_failed_share))
-
-
-def _is_number(given: object) -> bool:
-    return isinstance(given, Real) and not isinstance(given, bool)
+    crew = _make_crew(source, workers, backend, address, settings.isolation, settings.time_limit)
+    return Evaluator(source.task, crew, settings)
 
 
 def _make_crew(
@@ -269,17 +315,17 @@ def _make_crew(
     if backend == "ray":
         if isolation == "none":
             raise InvalidInputError(
-                "isolation must be 'auto' or 'process' for the backend 'ray', whose workers are processes, not 'none'."
+                "isolation must be 'auto' or 'process' with the backend 'ray', whose workers are processes, not 'none'."
             )
         from stax.evaluation.ray_cluster import RayActors
 
         return RayActors(source, size=workers, time_limit=time_limit, address=address)
     if address is not None:
-        raise InvalidInputError(f"address is for the backend 'ray'; the backend 'local' has none, not {address!r}.")
+        raise InvalidInputError(f"address must be None with the backend 'local', not {address!r}; it is for the backend 'ray'.")
     if isolation == "none" and time_limit is not None:
         raise InvalidInputError(
-            "isolation must be 'auto' or 'process' with a time_limit, since only a process can be ended in the middle of a call,"
-            " not 'none'."
+            "isolation must be 'auto' or 'process' with a time_limit, not 'none', because only a process can be ended in the middle of"
+            " a call."
         )
     if isolation == "process" or (isolation == "auto" and (source.is_own_class or time_limit is not None)):
         from stax.evaluation.processes import Processes

@@ -1,8 +1,14 @@
 """Workers that are processes of this machine.
 
-Each worker is the leader of a process group, so that it can be ended together with the processes that its task has started. A
-watchdog process beside each worker does so when this process dies: the worker could not do that itself while it holds Python's
-global lock in a long computation.
+Each worker is the leader of a process group, so that it can be ended together with the processes that its task has started. It
+has one thread for every library, ignores Ctrl-C (also while it starts), and prints to stderr.
+
+A watchdog process beside each worker ends its group when this process dies. A thread of the worker could not do so while the
+task holds Python's global lock in a long computation. The signal of Linux for the death of a parent would not do either: it is
+sent when the thread ends that started the worker.
+
+Workers are checked for being alive twice a second. Their pipes do not show it while a process that the task has forked holds
+them open.
 """
 
 from __future__ import annotations
@@ -15,31 +21,33 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from multiprocessing import connection, resource_tracker, util
 from multiprocessing.connection import Connection
 from multiprocessing.context import SpawnProcess
+from types import ModuleType
 
 from stax.errors import InvalidInputError
-from stax.evaluation.calls import ONE_THREAD, Trouble, call_in_worker
+from stax.evaluation.calls import ONE_THREAD, Callee, Failure, Part, call_in_worker
 from stax.evaluation.crew import Message, Worker, Workers
 from stax.evaluation.source import unpacked
 from stax.evaluation.watchdog import KILL_GROUP, Watchdog
 from stax.streams import LossyStream
-from stax.tasks.task import Genomes
 
-_SECONDS_TO_LEAVE = 2.0
-"""How long idle processes may take to end by themselves."""
+_SECONDS_TO_EXIT = 2.0
+"""Seconds that idle processes may take to end by themselves."""
 _SECONDS_BETWEEN_CHECKS = 0.5
-"""How often it is checked whether workers are alive. Their connection shows that they died only if nobody else holds it open, and
-a process that the task has forked may do so."""
+"""Seconds between checks whether workers are alive. A closed connection shows that a worker died only if no other process holds the
+connection open, and a process that the task has forked may do so."""
 
 _SAFE_PATH = "PYTHONSAFEPATH"
-"""Variable that keeps the working folder off the import path of a new Python process. Otherwise it comes first there until the
-process has been given the path of its parent, and a file called multiprocessing.py in it would be run."""
+"""Variable that keeps the working folder off the import path of a new Python process. Otherwise the folder comes first there until the
+process has received the path of its parent, and a file called multiprocessing.py in it would be run."""
 _SET_BY_US = "stax"
-"""Value of that variable; any text will do."""
+"""Value of that variable; any text works."""
+_MAIN = "__main__"
+"""Name of the module that a Python process was started with."""
 
 
 @dataclass(eq=False, kw_only=True)
@@ -50,19 +58,23 @@ class WorkerProcess(Worker):
 
 
 class Processes(Workers[WorkerProcess]):
-    """Processes that are started anew, not forked: a fork of a process with threads may hang.
+    """Worker processes on this machine. They are spawned, not forked: a fork of a process with threads may hang.
 
-    They are not daemonic, since a daemonic process may not have children, and a task may want to use multiprocessing. At exit
-    Python waits for such processes, so those that are left by then are ended first.
+    They are not daemonic, because a daemonic process may not have children, and a task may use multiprocessing. At exit Python waits
+    for such processes, so the remaining ones are ended before that.
 
     Args:
-        task_name: of the task, for messages.
-        packed: what a worker makes the task from, see `TaskSource.packed`.
-        size: most workers at a time.
+        task_name: name of the task, for messages.
+        packed: data from which a worker makes the task, see `TaskSource.packed`.
+        size: largest number of workers at a time.
         time_limit: see `Workers`.
     """
 
     def __init__(self, task_name: str, packed: bytes, *, size: int, time_limit: float | None) -> None:
+        if getattr(multiprocessing.current_process(), "_inheriting", False):
+            # This is a worker that is importing the main module of its parent, a script that starts workers without
+            # checking __name__. The parent says so in one sentence when this process has ended.
+            raise SystemExit(1)
         super().__init__(task_name, size=size, time_limit=time_limit)
         self._packed = packed
         util.Finalize(self, _end_all, args=(self._workers,), exitpriority=100)
@@ -71,7 +83,8 @@ class Processes(Workers[WorkerProcess]):
         context = multiprocessing.get_context("spawn")
         ours, theirs = context.Pipe()
         process = context.Process(target=_work, args=(theirs, self._packed), name="stax worker", daemon=False)
-        with _surroundings_of_a_worker():
+        # Only a task that is made of parts of the main module needs that module in its workers.
+        with _worker_environment(), nullcontext() if _MAIN.encode() in self._packed else _without_main_module():
             process.start()
         theirs.close()
         worker = WorkerProcess(process=process, connection=ours, watchdog=None)
@@ -82,9 +95,9 @@ class Processes(Workers[WorkerProcess]):
             raise
         return worker
 
-    def _send(self, worker: WorkerProcess, genomes: Genomes) -> None:
+    def _send(self, worker: WorkerProcess, part: Part) -> None:
         with suppress(OSError):
-            worker.connection.send(genomes)
+            worker.connection.send((part.genomes, part.changes))
 
     def _messages(self, timeout: float | None) -> list[tuple[WorkerProcess, Message]]:
         seconds = _SECONDS_BETWEEN_CHECKS if timeout is None else min(timeout, _SECONDS_BETWEEN_CHECKS)
@@ -101,15 +114,15 @@ class Processes(Workers[WorkerProcess]):
                 message: Message = worker.connection.recv()
                 return message
         except (EOFError, OSError):
-            worker.process.join(_SECONDS_TO_LEAVE)
+            worker.process.join(_SECONDS_TO_EXIT)
         code = worker.process.exitcode
         if worker.ready or code is None or code < 0:
-            return Trouble("died", _how(code))
+            return Failure("died", _exit_description(code))
         # Not by chance: Python itself gave up, most likely on the main module, which it imports again in every worker.
-        return Trouble(
+        return Failure(
             "refused",
-            f"Worker processes for task {self._task_name!r} cannot start ({_how(code)}); a script that evaluates in processes must"
-            ' do its work under if __name__ == "__main__":.',
+            f"Worker processes for task {self._task_name!r} cannot start ({_exit_description(code)}); a script that evaluates a task of its own"
+            ' in processes must do its work under if __name__ == "__main__":.',
         )
 
     def _end(self, worker: WorkerProcess) -> None:
@@ -118,7 +131,7 @@ class Processes(Workers[WorkerProcess]):
     def _dismiss(self, idle: list[WorkerProcess]) -> None:
         for worker in idle:
             worker.connection.close()
-        deadline = time.monotonic() + _SECONDS_TO_LEAVE
+        deadline = time.monotonic() + _SECONDS_TO_EXIT
         for worker in idle:
             worker.process.join(max(deadline - time.monotonic(), 0.0))
             self._end(worker)
@@ -141,22 +154,22 @@ def _end_process(worker: WorkerProcess) -> None:
 
 
 def _end_all(workers: list[WorkerProcess]) -> None:
-    """End the workers that nobody has ended: at exit, or when the object that they belong to is no longer used."""
+    """End the remaining workers: at exit, or when the object that they belong to is no longer used."""
     while workers:
         _end_process(workers.pop())
 
 
 @contextmanager
-def _surroundings_of_a_worker() -> Iterator[None]:
-    """What a process started inside inherits: one thread for every library, and no ear for Ctrl-C from its first moment on."""
-    surroundings = {_SAFE_PATH: _SET_BY_US, **ONE_THREAD}
+def _worker_environment() -> Iterator[None]:
+    """Give processes that are started inside one thread for every library, and make them ignore Ctrl-C from the start."""
+    environment = {_SAFE_PATH: _SET_BY_US, **ONE_THREAD}
     if os.environ.get(_SAFE_PATH):
-        del surroundings[_SAFE_PATH]
-    before = {name: os.environ.get(name) for name in surroundings}
-    os.environ.update(surroundings)
+        del environment[_SAFE_PATH]
+    before = {name: os.environ.get(name) for name in environment}
+    os.environ.update(environment)
     blocked: set[int | signal.Signals] | None = None
     if hasattr(signal, "pthread_sigmask"):
-        # Starting the tracker, which the first process needs, would unblock the signal again.
+        # Starting the resource tracker, which the first process needs, would unblock the signal again.
         resource_tracker.ensure_running()
         blocked = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
@@ -171,45 +184,56 @@ def _surroundings_of_a_worker() -> Iterator[None]:
                 os.environ[name] = value
 
 
+@contextmanager
+def _without_main_module() -> Iterator[None]:
+    """Keep a process that is started inside from importing the main module, which would run a user's script once more."""
+    main = sys.modules[_MAIN]
+    sys.modules[_MAIN] = ModuleType(_MAIN)
+    try:
+        yield
+    finally:
+        sys.modules[_MAIN] = main
+
+
 def _work(parent: Connection, packed: bytes) -> None:
-    """A worker's life: it makes the task, and then calls it for every message until nobody is there any more."""
-    _keep_apart()
+    """Run a worker: make the task, and then call it for every message until the connection is closed."""
+    _isolate()
     if hasattr(os, "register_at_fork"):
         # A process that the task forks must neither answer for this worker nor hide its death.
         os.register_at_fork(after_in_child=parent.close)
     with suppress(EOFError, OSError):
         parent.send("started")
         try:
-            task = unpacked(packed)
+            callee = Callee(unpacked(packed))
         except InvalidInputError as error:
-            parent.send(Trouble("refused", str(error)))
+            parent.send(Failure("refused", str(error)))
             return
         parent.send("ready")
         while True:
-            outcome = call_in_worker(task, parent.recv())
+            outcome = call_in_worker(callee, *parent.recv())
             try:
                 content = pickle.dumps(outcome)
-            except BaseException as error:  # of arrays of the user's own classes, for example
-                content = pickle.dumps(Trouble("refused", f"Rollouts of task {task.name!r} cannot be sent: {error}"))
+            except BaseException as error:  # for example for arrays of the user's own classes
+                content = pickle.dumps(Failure("refused", f"Rollouts of task {callee.task.name!r} cannot be sent: {error}"))
             parent.send_bytes(content)
 
 
-def _keep_apart() -> None:
-    """Ignore Ctrl-C, which is for the parent to decide on; leave standard output to the parent; lead a process group."""
+def _isolate() -> None:
+    """Ignore Ctrl-C, which the parent handles; leave standard output to the parent; lead a process group."""
     if os.environ.get(_SAFE_PATH) == _SET_BY_US:
-        # Programs that the task starts need not do without their own folder.
+        # Programs that the task starts may use their own folder.
         del os.environ[_SAFE_PATH]
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if hasattr(signal, "pthread_sigmask"):
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     if hasattr(os, "setpgid"):
-        # A group of its own, so that it can be ended together with what the task has started.
+        # Its own group, so that it can be ended together with the processes that the task has started.
         os.setpgid(0, 0)
     os.dup2(2, 1)
-    # What a task prints is dropped if the terminal has gone.
+    # Output of a task is dropped if the terminal has gone.
     sys.stdout = sys.stderr = LossyStream(sys.stderr)
     if os.name != "posix":
-        # There are no process groups and no watchdog.
+        # There are no process groups and no watchdog on this system.
         threading.Thread(target=_end_with_parent, daemon=True).start()
 
 
@@ -221,8 +245,8 @@ def _end_with_parent() -> None:
         os._exit(1)
 
 
-def _how(exit_code: int | None) -> str:
-    """In words, how a process ended."""
+def _exit_description(exit_code: int | None) -> str:
+    """Describe how a process ended."""
     if exit_code is None:
         return "it hung up"
     if exit_code >= 0:

@@ -1,4 +1,8 @@
-"""The connection of this process to a Ray cluster, or to one that is started for it on this machine."""
+"""Connection of this process to a Ray cluster, or to one that is started on this machine.
+
+Ray is used as it is found: an existing connection is used and left open, and one that was made here is ended. A cluster that is
+started here has no dashboard and sends no usage statistics. Its token is in the environment of its processes and in no file.
+"""
 
 from __future__ import annotations
 
@@ -18,35 +22,32 @@ from typing import Any
 
 from stax.errors import InvalidInputError
 from stax.evaluation.watchdog import REMOVE_FOLDER, Watchdog
+from stax.extras import import_extra
 
-_SECONDS_FOR_AN_ANSWER = 10.0
-"""How long a cluster's address may take to answer."""
+_SECONDS_TO_ANSWER = 10.0
+"""Seconds that a cluster's address may take to answer."""
 _LONGEST_FOLDER = 21
-"""Characters of the path of the folder that a cluster's folder is made in: Ray's sockets lie deep below it, and the path of a
-socket has 107 at most."""
+"""Most characters of the path of the folder in which a cluster's folder is made. Ray's sockets are deep below it, and the path of a
+socket has at most 107 characters."""
 _AUTHENTICATION = ("RAY_AUTH_MODE", "RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH")
 
 
 def import_ray() -> Any:
-    """The package, or the sentence that says how to get it."""
-    try:
-        import ray
-        import ray.cloudpickle
-    except ImportError:
-        raise InvalidInputError("The backend 'ray' needs Ray: pip install 'stax-qd[ray]'.") from None
-    return ray
+    """Import and return Ray, or raise an error that says how to install it."""
+    import_extra("ray.cloudpickle", "ray", "The backend 'ray'")
+    return import_extra("ray", "ray", "The backend 'ray'")
 
 
 class RayConnection:
-    """A connection to Ray. One that this process has already is used and left alone; one that is made here is ended by `close`.
+    """Connection to Ray. An existing connection of this process is used and left open; `close` ends one that is made here.
 
-    A cluster that is started here is for this process alone. It listens on the loopback interface only, asks for a token that
-    nobody else knows, and keeps its files in a private folder, which `close` removes.
+    A cluster that is started here is for this process alone. It listens on the loopback interface only, requires a secret token, and
+    keeps its files in a private folder, which `close` removes.
 
     Args:
         ray: the package.
-        address: of a running cluster, as `ray.init` takes it; None starts one on this machine.
-        cpus: of a cluster that is started here.
+        address: address of a running cluster, as for `ray.init`; None starts one on this machine.
+        cpus: number of CPUs of a cluster that is started here.
     """
 
     def __init__(self, ray: Any, address: str | None, *, cpus: int) -> None:
@@ -69,10 +70,10 @@ class RayConnection:
         folder = _private_folder()
         before = {name: os.environ.get(name) for name in _AUTHENTICATION}
         watchdog = Watchdog(REMOVE_FOLDER, folder) if os.name == "posix" else None
-        # Also if somebody forgets to close the connection: at exit.
+        # At exit, in case the connection is never closed.
         self._end = weakref.finalize(self, _end_cluster, ray, folder, watchdog, before)
         if not before["RAY_AUTH_TOKEN"] and not before["RAY_AUTH_TOKEN_PATH"] and before["RAY_AUTH_MODE"] != "disabled":
-            # Otherwise Ray writes one to a file that everybody can read, and leaves it there.
+            # Otherwise Ray writes a token to a file that everybody can read, and leaves it there.
             os.environ["RAY_AUTH_TOKEN"] = secrets.token_hex(32)
             _forget_token(ray)
         try:
@@ -84,7 +85,7 @@ class RayConnection:
                     log_to_driver=False,
                     logging_level=logging.ERROR,
                     _node_ip_address="127.0.0.1",
-                    # Ray opens its own folder to everybody, so that is not the private one but lies in it.
+                    # Ray makes its own folder accessible to everybody, so that folder is placed inside the private one.
                     _temp_dir=str(folder / "r"),
                 )
         except BaseException:
@@ -107,7 +108,7 @@ def _end_cluster(ray: Any, folder: Path, watchdog: Watchdog | None, environment:
 
 
 def _private_folder() -> Path:
-    """A new folder that only this user can look into."""
+    """Return a new folder that only this user can access."""
     usual = tempfile.gettempdir()
     short = os.name != "posix" or len(usual) <= _LONGEST_FOLDER
     return Path(tempfile.mkdtemp(prefix="stax-ray-", dir=usual if short else "/tmp"))
@@ -115,10 +116,10 @@ def _private_folder() -> Path:
 
 @contextmanager
 def _on_loopback(ray: Any) -> Iterator[None]:
-    """A cluster that is started inside listens on the loopback interface only.
+    """Make clusters that are started inside listen on the loopback interface only.
 
     Ray replaces a loopback address by one that other machines can reach, except on systems where it does not support clusters of
-    several machines. This is one such system then, both for this process and for those that it starts.
+    several machines. Inside, Ray is made to treat this machine as such a system, in this process and in those that it starts.
     """
     settings = {
         "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",
@@ -138,7 +139,7 @@ def _on_loopback(ray: Any) -> Iterator[None]:
 
 @contextmanager
 def _own_signals() -> Iterator[None]:
-    """Ray takes SIGTERM over; afterwards it means again what it meant before."""
+    """Restore the handler of SIGTERM, which Ray replaces."""
     before = signal.getsignal(signal.SIGTERM)
     try:
         yield
@@ -156,14 +157,14 @@ def _set_environment(variables: Mapping[str, str | None]) -> None:
 
 
 def _forget_token(ray: Any) -> None:
-    """Have Ray read the token again, which it keeps from an earlier cluster of this process. Older versions have no tokens."""
+    """Make Ray read the token again, which it keeps from an earlier cluster of this process. Older versions have no tokens."""
     loader = getattr(ray._raylet, "AuthenticationTokenLoader", None)
     if loader is not None:
         loader.instance().reset_cache()
 
 
 def check_address(address: str) -> None:
-    """Raise an OSError at once if nobody listens at host:port, where Ray would try for minutes."""
+    """Raise an OSError at once if nothing listens at host:port, where Ray would try for minutes."""
     host, _, port = address.rpartition(":")
     if port.isdigit() and "/" not in host:
-        socket.create_connection((host.strip("[]"), int(port)), timeout=_SECONDS_FOR_AN_ANSWER).close()
+        socket.create_connection((host.strip("[]"), int(port)), timeout=_SECONDS_TO_ANSWER).close()

@@ -1,4 +1,8 @@
-"""A task, and how workers come to have it too."""
+"""A task, and how workers get the same task.
+
+A worker makes the task again from its name. A task given as an object is pickled (for Ray, by Ray's cloudpickle). Pickle is
+used for our own workers only, never for files.
+"""
 
 from __future__ import annotations
 
@@ -15,21 +19,21 @@ from stax.tasks.task import Task
 
 @dataclass(frozen=True, eq=False)
 class TaskSource:
-    """The task as this process has it and, if it was given by name, what it can be made from again."""
+    """The task of this process and, if it was given by name, the name and options it can be made from again."""
 
     task: Task
     name: str | None = None
-    """As `make_task` takes it; None if the task was given as an object."""
+    """Name for `make_task`; None if the task was given as an object."""
     options: dict[str, Any] = field(default_factory=dict)
-    """As `make_task` takes them beside the name."""
+    """Options for `make_task`."""
 
     @property
     def is_own_class(self) -> bool:
-        """Whether the task was given by name and is none of ours: `module:Class`, or a Gymnasium environment."""
+        """Whether the task was given by name and is not built in: `module:Class`, or a Gymnasium environment."""
         return self.name is not None and self.name not in BUILT_IN
 
     def packed(self, dumps: Callable[[Any], bytes]) -> bytes:
-        """What a worker makes the task from: its name and options, or else the task itself."""
+        """Return what a worker makes the task from, as bytes: its name and options, or else the task itself."""
         content = self.task if self.name is None else (self.name, self.options)
         return _packed(content, self.task.name, dumps)
 
@@ -49,8 +53,8 @@ def _packed(content: Any, task_name: str, dumps: Callable[[Any], bytes]) -> byte
 def make_source(name: str, options: dict[str, Any], *, time_limit: float | None) -> TaskSource:
     """Make the task of this name, and remember how workers can make it.
 
-    With a time limit, a task of the user's own is made in a worker process first: there it can be ended if it hangs, while here
-    it could not. See `Workers` for how long that may take.
+    With a time limit, a task of the user's own is made in a worker process first, which can be ended if it hangs. See `Workers` for
+    how long that may take.
     """
     if time_limit is not None and name not in BUILT_IN:
         # Here, because processes need this module.
@@ -62,7 +66,7 @@ def make_source(name: str, options: dict[str, Any], *, time_limit: float | None)
 
 
 def unpacked(packed: bytes) -> Task:
-    """The task in a worker, on one thread: there is a worker for every core."""
+    """Return the task in a worker, on one thread, since there is a worker for every core."""
     try:
         content = pickle.loads(packed)
         task: Task = content if isinstance(content, Task) else make_task(content[0], **content[1])

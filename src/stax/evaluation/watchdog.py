@@ -1,4 +1,4 @@
-"""A small process that does something once this one has died, however it died."""
+"""Watchdog process that runs a command once this process has died, however it died."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ import weakref
 from typing import Any, ClassVar
 
 KILL_GROUP = 'kill -s KILL -- "-$1" "$1"'
-"""A shell command that kills a process group and its leader."""
+"""Shell command that kills a process group and its leader."""
 REMOVE_FOLDER = 'sleep 5; rm -rf -- "$1"'
-"""A shell command that removes a folder, after the processes that use it have had time to end."""
+"""Shell command that removes a folder, after the processes that use it have had time to end."""
 
 
 class Watchdog:
-    """Waits for the end of its standard input, which is closed when this process dies, and then runs a shell command.
+    """Process that waits for the end of its standard input, which closes when this process dies, and then runs a command.
 
-    It is in a process group of its own, to outlive a signal to this process's group. Only for POSIX systems.
+    It has its own process group, to outlive a signal to the group of this process. Only for POSIX systems.
 
     Args:
-        command: a command of the shell; `"$1"` is the argument.
-        argument: of the command.
+        command: a shell command; `"$1"` is the argument.
+        argument: the argument of the command.
     """
 
     _inputs: ClassVar[weakref.WeakSet[Any]] = weakref.WeakSet()
-    """Pipes to all watchdogs of this process. Forks of this process must not hold these open."""
+    """Pipes to all watchdogs of this process. Forks of this process must not hold them open."""
 
     def __init__(self, command: str, argument: object) -> None:
         self._process = subprocess.Popen(
@@ -46,11 +46,11 @@ class Watchdog:
             self._process.stdin.close()
 
     @classmethod
-    def let_go(cls) -> None:
+    def close_pipes(cls) -> None:
         """Close the pipes to all watchdogs, in a fork of the process that started them."""
         for pipe in list(cls._inputs):
             pipe.close()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=Watchdog.let_go)
+    os.register_at_fork(after_in_child=Watchdog.close_pipes)

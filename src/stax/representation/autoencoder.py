@@ -1,8 +1,8 @@
-"""The autoencoders whose codes are behaviour descriptors: a convolutional one for pictures, a dense one for vectors.
+"""Autoencoders whose codes are behaviour descriptors: a convolutional one for pictures, a dense one for vectors.
 
-All have one interface, those of `variational.py` and a user's own (`own.py`) too. `inputs` turns raw observations into what the
-network works on, `encode` and `decode` do the two halves, `observations` turns reconstructions back, `fit_to` adapts the constants
-of the normalisation to a training set, and `loss` is what training lowers. Errors are measured between `inputs(...)` and
+All autoencoders have one interface, also those of `variational.py` and a user's own (`own.py`). `inputs` converts raw observations to
+inputs of the network, `encode` and `decode` are its two halves, `observations` converts reconstructions back, `fit_to` adapts the
+constants of the normalisation to a training set, and `loss` is what training minimises. Errors are measured between `inputs(...)` and
 `decode(...)`.
 """
 
@@ -19,38 +19,39 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from stax.errors import InvalidInputError, check_whole
+from stax.constraints import check_whole
+from stax.errors import InvalidInputError
 from stax.representation.layers import double, linear, selu
 
 ENCODER_CHANNELS = (32, 64, 32, 16)
 DECODER_CHANNELS = (32, 64, 32)
-"""The last layer of the decoder has the picture's own channels."""
+"""Channels of the layers of the decoder. The last layer has the picture's own channels."""
 _CONVOLUTION = 4, 2, 1
 """Kernel size, stride and padding of every convolution: one halves, a transposed one doubles the sides of a picture."""
 _HALVINGS = len(ENCODER_CHANNELS)
 _BLOCK = 1024
-"""Observations whose statistics are computed at once."""
+"""Number of observations whose statistics are computed at once."""
 _FARTHEST = 1e6
-"""Standard deviations from the mean that a number of a vector counts as at most: squares of more would no longer be finite."""
+"""Largest distance from the mean, in standard deviations, of a number of a vector: squares of more would not be finite."""
 _LEAST_CHANGE = 1e-6
-"""Part of its largest value below which the deviation of a number is nothing but rounding in 32 bits."""
+"""Share of its largest value below which the deviation of a number is only rounding in 32 bits."""
 
 
 class Autoencoder(nn.Module):
-    """What all autoencoders have in common.
+    """Base class of autoencoders.
 
     Args:
-        observation_shape: of one observation.
-        code_size: numbers of the code.
+        observation_shape: shape of one observation.
+        code_size: number of values in the code.
     """
 
     rows_at_once: int = 32
-    """Observations that go through the network together, so few that what its layers leave behind stays in the cache; always
-    exactly so many when codes are computed, since the last bits of a code depend on it."""
+    """Number of observations that go through the network together, so small that the activations stay in the cache. It is always exactly
+    this number when codes are computed, because the last bits of a code depend on it."""
     noise_size: int = 0
-    """Random numbers that `loss` gets for every observation."""
+    """Number of random numbers that `loss` gets for every observation."""
     whole_batches: bool = False
-    """Whether training needs all observations of a batch together and on one core: with batch normalisation or dropout."""
+    """Whether training needs complete batches on one core: with batch normalisation or dropout."""
 
     def __init__(self, observation_shape: Sequence[int], code_size: int) -> None:
         super().__init__()
@@ -59,29 +60,29 @@ class Autoencoder(nn.Module):
 
     @abstractmethod
     def inputs(self, observations: Tensor) -> Tensor:
-        """Raw observations (n, *observation_shape) as the numbers that the network works on."""
+        """Convert raw observations (n, *observation_shape) to the inputs of the network."""
 
     @abstractmethod
     def observations(self, reconstructions: Tensor) -> Tensor:
-        """The opposite of `inputs`, in float32: pictures in [0, 1], vectors in their own units."""
+        """Convert reconstructions back to observations, in float32: pictures in [0, 1], vectors in their own units."""
 
     @abstractmethod
     def encode(self, inputs: Tensor) -> Tensor:
-        """The codes (n, code_size)."""
+        """Compute the codes (n, code_size)."""
 
     @abstractmethod
     def decode(self, codes: Tensor) -> Tensor:
-        """The reconstructions, of the shape of the inputs."""
+        """Compute the reconstructions, with the shape of the inputs."""
 
     @abstractmethod
     def fit_to(self, observations: Tensor, rows: Tensor) -> None:
-        """Sets the constants of the normalisation from these rows of raw observations, the training set."""
+        """Set the constants of the normalisation from these rows of raw observations, the training set."""
 
     def loss(self, inputs: Tensor, noise: Tensor) -> tuple[Tensor, Tensor]:
-        """What training lowers, and the mean squared error of the reconstructions beside it.
+        """Compute the loss that training minimises, and the mean squared error of the reconstructions.
 
         Args:
-            inputs: some observations.
+            inputs: observations, converted by `inputs`.
             noise: numbers drawn from N(0, 1) for each of them, (n, noise_size).
         """
         error = functional.mse_loss(self(inputs), inputs)
@@ -93,7 +94,7 @@ class Autoencoder(nn.Module):
 
 
 class PictureAutoencoder(Autoencoder):
-    """For pictures (height, width, channels) of bytes: the network works on [0, 1] with the channels first."""
+    """Base class for pictures (height, width, channels) of bytes: inputs are in [0, 1] with the channels first."""
 
     def inputs(self, observations: Tensor) -> Tensor:
         return observations.permute(0, 3, 1, 2).to(torch.float32).mul_(1 / 255)
@@ -102,14 +103,14 @@ class PictureAutoencoder(Autoencoder):
         return reconstructions.permute(0, 2, 3, 1).clamp(0, 1)
 
     def fit_to(self, observations: Tensor, rows: Tensor) -> None:
-        """Nothing: the range of bytes is known."""
+        """Do nothing: the range of bytes is known."""
 
 
 class VectorAutoencoder(Autoencoder):
-    """For vectors (d,) in any units: the network works on them standardised by mean and standard deviation of the training set.
+    """Base class for vectors (d,) in any units: inputs are standardised by mean and standard deviation of the training set.
 
-    Numbers farther from the mean than a million standard deviations count as that far. What never changes has no unit to be
-    measured in, and is left in its own.
+    Numbers farther from the mean than a million standard deviations are clipped to that distance. A component that never changes keeps
+    its own unit.
     """
 
     rows_at_once = 256
@@ -131,7 +132,7 @@ class VectorAutoencoder(Autoencoder):
         return reconstructions * self.deviation + self.mean
 
     def fit_to(self, observations: Tensor, rows: Tensor) -> None:
-        # By NumPy, since the sums of torch depend on the number of its threads.
+        # Computed by NumPy, because sums of torch depend on the number of its threads.
         values = observations[rows].numpy().astype(np.float64)
         deviation = values.std(0)
         changes = deviation > np.maximum(_LEAST_CHANGE * np.abs(values).max(0), np.finfo(np.float32).tiny)
@@ -140,15 +141,15 @@ class VectorAutoencoder(Autoencoder):
 
 
 class ConvolutionalAutoencoder(PictureAutoencoder):
-    """For pictures (height, width, channels) whose sides are multiples of 16: the network of the paper's Section 4.
+    """Network of the paper's Section 4, for pictures (height, width, channels) whose sides are multiples of 16.
 
     Args:
-        observation_shape: of one picture.
-        code_size: numbers of the code.
-        center_observations: subtract the mean picture of the training set before encoding, and add it before the last ReLU,
+        observation_shape: shape of one picture.
+        code_size: number of values in the code.
+        center_observations: whether to subtract the mean picture of the training set before encoding, and add it before the last ReLU,
             so that what never moves need not be learned.
-        scale_observations: also divide by the training set's standard deviation, one number for all pixels, and multiply by
-            it again: a robot of a few pixels is then not tiny to the network.
+        scale_observations: whether to divide by the training set's standard deviation, one number for all pixels, and multiply by it
+            again, so that a robot of a few pixels has some weight.
     """
 
     mean: Tensor
@@ -156,8 +157,8 @@ class ConvolutionalAutoencoder(PictureAutoencoder):
 
     def __init__(
         self,
-        observation_shape: Sequence[int] = (64, 64, 3),
-        code_size: int = 10,
+        observation_shape: Sequence[int],
+        code_size: int,
         *,
         center_observations: bool = False,
         scale_observations: bool = False,
@@ -185,14 +186,14 @@ class ConvolutionalAutoencoder(PictureAutoencoder):
         )
         self.register_buffer("mean", torch.zeros(channels, height, width))
         self.register_buffer("scale", torch.ones(()))
-        # Pictures have their channels last in memory; weights laid out alike spare a copy before and after every layer.
+        # Pictures have their channels last in memory; weights with the same layout avoid a copy before and after every layer.
         self.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
 
     def encode(self, inputs: Tensor) -> Tensor:
         return self.code(self.features(inputs))
 
     def features(self, inputs: Tensor) -> Tensor:
-        """What the last layer of the encoder makes the codes of, (n, numbers)."""
+        """Compute the inputs of the encoder's last layer, (n, numbers)."""
         values = inputs
         if self.center_observations:
             values = values - self.mean
@@ -227,7 +228,7 @@ class ConvolutionalAutoencoder(PictureAutoencoder):
             if self.scale_observations:
                 squares += int(block.to(torch.int32).square_().sum(dtype=torch.int64))
         mean = total / len(rows)
-        # A sum of torch's would depend on the processor in its last bits.
+        # A sum by torch would depend on the processor in its last bits.
         variance = (squares / len(rows) - math.fsum(mean.square().flatten().tolist())) / mean.numel()
         if self.center_observations:
             self.mean.copy_(mean.permute(2, 0, 1) / 255)
@@ -236,17 +237,15 @@ class ConvolutionalAutoencoder(PictureAutoencoder):
 
 
 class DenseAutoencoder(VectorAutoencoder):
-    """For vectors (d,): fully connected layers with SELU, and a linear output.
+    """Network for vectors (d,): fully connected layers with SELU, and a linear output.
 
     Args:
-        observation_shape: of one vector.
-        code_size: numbers of the code.
-        hidden_sizes: layers of the encoder between input and code; those of the decoder mirror them.
+        observation_shape: shape of one vector.
+        code_size: number of values in the code.
+        hidden_sizes: sizes of the encoder's layers between input and code; those of the decoder mirror them.
     """
 
-    def __init__(
-        self, observation_shape: Sequence[int], code_size: int = 10, *, hidden_sizes: Sequence[int] = (64, 32)
-    ) -> None:
+    def __init__(self, observation_shape: Sequence[int], code_size: int, *, hidden_sizes: Sequence[int]) -> None:
         super().__init__(observation_shape, code_size)
         hidden = [check_whole("Each of hidden_sizes", size, 1) for size in hidden_sizes]
         sizes = (self.observation_shape[0], *hidden, self.code_size)
@@ -257,7 +256,7 @@ class DenseAutoencoder(VectorAutoencoder):
         return self.code(self.features(inputs))
 
     def features(self, inputs: Tensor) -> Tensor:
-        """What the last layer of the encoder makes the codes of, (n, numbers)."""
+        """Compute the inputs of the encoder's last layer, (n, numbers)."""
         values = inputs
         for layer in self.encoder_layers[:-1]:
             values = selu(linear(values, cast(nn.Linear, layer)))

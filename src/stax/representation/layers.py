@@ -1,8 +1,7 @@
-"""Two layers, written so that they cost a CPU less than PyTorch's own, and one whose rounding is even. What they compute is the
-same up to rounding.
+"""Layers that compute the same as PyTorch's own, up to rounding: two are faster on a CPU, and one rounds all rows alike.
 
-Measured on one core with AVX2: SELU takes two thirds of the time, the last transposed convolution a bit more than half.
-Other devices get PyTorch's own layers.
+Measured on one core with AVX2, SELU takes two thirds of the time, and the last transposed convolution a bit more than half. Other
+devices use PyTorch's own layers.
 """
 
 from __future__ import annotations
@@ -16,11 +15,11 @@ from torch.nn import functional
 SELU_ALPHA = 1.6732632423543772
 SELU_SCALE = 1.0507009873554805
 _EVEN = 16
-"""Outputs of a layer that are computed alike for all rows."""
+"""Divisor of the number of outputs for which all rows are computed in the same order."""
 
 
 class _Selu(torch.autograd.Function):
-    """PyTorch's own takes most of its time in a very exact `expm1`; `exp` and a few cheap passes are quicker."""
+    """SELU by `exp` and a few fast passes; PyTorch's own spends most of its time in a very exact `expm1`."""
 
     @staticmethod
     def forward(context: Any, values: Tensor) -> Tensor:
@@ -38,11 +37,11 @@ class _Selu(torch.autograd.Function):
 
 
 class _Doubling(torch.autograd.Function):
-    """A transposed convolution of kernel 4, stride 2 and padding 1, by way of an ordinary one.
+    """Transposed convolution of kernel 4, stride 2 and padding 1, computed by an ordinary convolution.
 
     Every output is a sum over 2 x 2 inputs; which of the kernel's numbers weigh them depends on whether the output's row and
-    column are even or odd. So an ordinary 2 x 2 convolution computes the four kinds of outputs as four groups of channels,
-    which are then put in their places. For few output channels this fills the processor's vectors better.
+    column are even or odd. So an ordinary 2 x 2 convolution computes the four types of outputs as four groups of channels,
+    which are then moved to their positions. For few output channels this fills the processor's vectors better.
     """
 
     @staticmethod
@@ -71,7 +70,7 @@ class _Doubling(torch.autograd.Function):
 
 
 def selu(values: Tensor) -> Tensor:
-    """SELU in place: its gradient can be told from its result, and memory is what limits the speed."""
+    """Compute SELU in place: its gradient can be computed from its result, and memory limits the speed."""
     if values.device.type != "cpu":
         return functional.selu_(values)
     result: Tensor = _Selu.apply(values)  # type: ignore[no-untyped-call]
@@ -79,10 +78,10 @@ def selu(values: Tensor) -> Tensor:
 
 
 def linear(values: Tensor, layer: torch.nn.Linear) -> Tensor:
-    """What the layer makes of the values; the bits of a row do not depend on its place among the others.
+    """Apply a linear layer so that the bits of a row do not depend on its position among the others.
 
-    The matrix products of some sizes sum the last rows of a block in another order. Of layers from 1 to 300 numbers to 1 to 129, every
-    seventh did so, and none whose outputs are a multiple of 16: so zeros are added.
+    Matrix products of some sizes sum the last rows of a block in another order. Of layers from 1 to 300 inputs and 1 to 129 outputs,
+    every seventh did so, but none whose number of outputs is a multiple of 16. So zeros are added.
     """
     missing = -layer.out_features % _EVEN
     if not missing or values.device.type != "cpu":
@@ -93,7 +92,7 @@ def linear(values: Tensor, layer: torch.nn.Linear) -> Tensor:
 
 
 def double(values: Tensor, layer: torch.nn.ConvTranspose2d) -> Tensor:
-    """What the layer, of kernel 4, stride 2 and padding 1, makes of the values."""
+    """Apply a transposed convolution of kernel 4, stride 2 and padding 1."""
     if values.device.type != "cpu":
         doubled: Tensor = layer(values)
     else:

@@ -1,4 +1,4 @@
-"""The learned behaviour space of STAX: an autoencoder's codes of what was observed of a rollout."""
+"""The learned behaviour space of STAX: an autoencoder's codes of the observations of a rollout."""
 
 from __future__ import annotations
 
@@ -6,16 +6,17 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict
 from functools import partial
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from stax.errors import InvalidInputError, check_choice, check_whole, exits_as_failures
+from stax.constraints import check_choice
+from stax.errors import InvalidInputError, exits_as_failures
+from stax.own_code import name_of, names_code
 from stax.representation.autoencoder import Autoencoder, ConvolutionalAutoencoder
-from stax.representation.choice import name_of, names_code
 from stax.representation.compiled_network.network import compiled, compiled_training
 from stax.representation.making import make_autoencoder
 from stax.representation.repeated_pictures import distinct
@@ -31,45 +32,45 @@ from stax.representation.space import (
 )
 from stax.representation.training import Keep, TrainingEpisode, train_episode
 from stax.representation.weights import network_arrays, put_back, put_back_network, training_arrays
+from stax.run_settings import DEVICES
 from stax.tasks import is_built_in
 from stax.tasks.task import Rollouts, Task
 
-DEVICES = ("auto", "cpu", "cuda", "mps")
 _DRAWN_AT_ONCE = 256
-"""Rollouts whose observations are in memory at the same time."""
+"""Number of rollouts whose observations are in memory at the same time."""
 _ROLES = ("weights", "sampling", "splits", "shuffles", "noise")
 
 
 class LearnedSpace(DescriptorSpace):
-    """Codes of the used observations of a rollout, one after the other; surprise is their reconstruction error.
+    """Descriptor space of an autoencoder: the codes of the used observations of a rollout, and their error as surprise.
 
-    All randomness comes from `seed`. The same seed and the same calls give the same bits on the same machine, on a CPU for any
-    number of torch threads. A row's descriptor does not depend on the other rows it is computed with; that of a user's own
-    network may do so in its last bit. The convolutional autoencoder is computed by compiled code on a CPU, see
-    `stax.representation.compiled_network`, and gives the same bits on all x86-64 processors with AVX2. PyTorch computes the
-    others; `stax.numerics` says when their bits are the same on other processors.
+    All random numbers come from `seed`. The same seed and the same calls give the same bits on the same machine; on a CPU, for any number
+    of torch threads. A row's descriptor does not depend on the other rows it is computed with; with a user's own network, its last bit
+    may. On a CPU, the convolutional autoencoder is computed by compiled code (`stax.representation.compiled_network`), which gives the
+    same bits on all x86-64 processors with AVX2. PyTorch computes the others; `stax.numerics` says when their bits are the same on other
+    processors.
 
     Args:
-        task: whose rollouts are described; it draws the observations.
-        samples: how many of a rollout's observations make the descriptor, the last always among them.
-        code_size: numbers of one observation's code.
+        task: the task of the rollouts, which draws the observations.
+        samples: number of a rollout's observations that make the descriptor, the last always among them.
+        code_size: number of values in the code of one observation.
         autoencoder: its name, or a user's own: see `stax.representation.making`.
         hidden_sizes: see `DenseAutoencoder`.
         kl_weight: see `VariationalConvolutionalAutoencoder`.
-        learning_rate: of Adam.
-        batch_size: observations in a training step.
-        max_epochs: most epochs of a training episode.
-        max_images_per_episode: most observations trained on in all epochs of a training episode together, except that one
+        learning_rate: learning rate of Adam.
+        batch_size: number of observations in a training step.
+        max_epochs: largest number of epochs of a training episode.
+        max_images_per_episode: largest number of observations trained on in all epochs of a training episode together, except that one
             epoch is always done; None for no limit.
-        training_set_size: most observations in the set of a training episode; None for `max_images_per_episode`.
+        training_set_size: largest number of observations in the set of a training episode; None for `max_images_per_episode`.
         center_observations: see `ConvolutionalAutoencoder`; vectors are always standardised.
         scale_observations: see `ConvolutionalAutoencoder`.
-        validation_share: part of a training set that is held out.
-        patience: an episode ends when the validation error has risen so many epochs in a row.
-        keep: the weights to keep, those of the epoch with the lowest validation error or those of the last.
-        reset: start every training episode with new weights and a new optimiser.
-        seed: of all randomness.
-        device: where the network is; auto takes cuda, then mps, then cpu.
+        validation_share: share of a training set that is held out.
+        patience: number of epochs in a row with a rising validation error that ends an episode.
+        kept_weights: the weights to keep, those of the epoch with the lowest validation error or those of the last.
+        reset: whether every training episode starts with new weights and a new optimiser.
+        seed: seed of all random numbers.
+        device: device of the network; auto takes cuda, then mps, then cpu.
     """
 
     learned = True
@@ -79,44 +80,34 @@ class LearnedSpace(DescriptorSpace):
         *,
         task: Task,
         samples: int,
-        code_size: int = 10,
-        autoencoder: Any = "auto",
-        hidden_sizes: Sequence[int] = (64, 32),
-        kl_weight: float = 0.01,
-        learning_rate: float = 1e-3,
-        batch_size: int = 128,
-        max_epochs: int = 100,
-        max_images_per_episode: int | None = None,
-        training_set_size: int | None = None,
-        center_observations: bool = False,
-        scale_observations: bool = False,
-        validation_share: float = 0.2,
-        patience: int = 3,
-        keep: Keep = "best",
+        code_size: int,
+        autoencoder: Any,
+        hidden_sizes: Sequence[int],
+        kl_weight: float,
+        learning_rate: float,
+        batch_size: int,
+        max_epochs: int,
+        max_images_per_episode: int | None,
+        training_set_size: int | None,
+        center_observations: bool,
+        scale_observations: bool,
+        validation_share: float,
+        patience: int,
+        kept_weights: Keep,
         reset: bool = False,
         seed: np.random.SeedSequence,
         device: str = "auto",
     ) -> None:
         if len(task.observation_shape) == 3 and task.observation_dtype != "uint8":
             raise InvalidInputError(f"Pictures of task {task.name!r} must be uint8, not {task.observation_dtype}.")
-        if not 0 < validation_share < 1:
-            raise InvalidInputError(f"validation_share must be between 0 and 1, not {validation_share!r}.")
-        if not 0 < learning_rate < float("inf"):
-            raise InvalidInputError(f"learning_rate must be a number above 0, not {learning_rate!r}.")
         self._task = task
         self._samples = used_samples(task.observation_samples, samples)
         self._learning_rate = learning_rate
-        self._batch_size = check_whole("batch_size", batch_size, 1)
-        self._max_epochs = check_whole("max_epochs", max_epochs, 1)
-        self._patience = check_whole("patience", patience, 1)
+        self._batch_size, self._max_epochs, self._patience = batch_size, max_epochs, patience
         self._max_images = max_images_per_episode
-        if max_images_per_episode is not None:
-            check_whole("max_images_per_episode", max_images_per_episode, 1)
         self._training_set_size = max_images_per_episode if training_set_size is None else training_set_size
-        if self._training_set_size is not None:
-            check_whole("training_set_size", self._training_set_size, 1)
         self._validation_share = validation_share
-        self._keep = cast(Keep, check_choice("keep", keep, ("best", "last")))
+        self._keep = kept_weights
         self._reset = reset
         self.device = choose_device(device)
         self._generators = _generators(seed)
@@ -131,34 +122,42 @@ class LearnedSpace(DescriptorSpace):
         self._renew()
         self.size = len(self._samples) * self.autoencoder.code_size
         self.episodes = 0
-        """Training episodes done."""
+        """Number of training episodes done."""
         self.last_episode: TrainingEpisode | None = None
 
     def _renew(self) -> None:
-        """A new network and a new optimiser; one that was given with its weights starts from these again."""
+        """Make a new network, and forget the optimiser; a network that was given with its weights starts from these again."""
         seed = int(self._generators["weights"].integers(2**63))
         with torch.random.fork_rng(devices=[]):
             torch.default_generator.manual_seed(seed)
             network = make_autoencoder(self._task.observation_shape, self._code_size, **self._options)
         self.autoencoder: Autoencoder = network.to(self.device)
-        weights = [weight for weight in self.autoencoder.parameters() if weight.requires_grad]
-        self.optimizer = torch.optim.Adam(weights, lr=self._learning_rate, fused=self.device.type in ("cpu", "cuda"))
+        self._optimizer: torch.optim.Optimizer | None = None
+
+    @property
+    def optimizer(self) -> torch.optim.Optimizer:
+        """The optimiser of the network, made when it is first needed: it imports PyTorch's compiler, which takes seconds, and
+        describing does without."""
+        if self._optimizer is None:
+            weights = [weight for weight in self.autoencoder.parameters() if weight.requires_grad]
+            self._optimizer = torch.optim.Adam(weights, lr=self._learning_rate, fused=self.device.type in ("cpu", "cuda"))
+        return self._optimizer
 
     @property
     def uses_torch(self) -> bool:  # type: ignore[override]
-        """Whether PyTorch computes or trains the network, and not compiled code."""
+        """Whether PyTorch, and not compiled code, computes or trains the network."""
         return compiled_training(self.autoencoder, self.optimizer) is None
 
     @property
     def own_autoencoder(self) -> Any:
-        """What was given as the autoencoder, if it is a user's own: an object, or `module:name`; otherwise None."""
+        """The autoencoder as it was given, if it is a user's own: an object, or `module:name`; otherwise None."""
         given = self._options["autoencoder"]
         return given if not isinstance(given, str) or names_code(given) else None
 
     @property
     def deferrable(self) -> bool:
-        """Whether a built-in task draws the pictures, and a built-in autoencoder encodes them by compiled code: then every rollout
-        has a descriptor, unless training has diverged."""
+        """Whether a built-in task draws the pictures, and a built-in autoencoder encodes them by compiled code. Every rollout then has a
+        descriptor, unless training has diverged."""
         return is_built_in(self._task) and self.own_autoencoder is None and compiled(self.autoencoder) is not None
 
     def describe(self, rollouts: Rollouts) -> Descriptors:
@@ -173,7 +172,7 @@ class LearnedSpace(DescriptorSpace):
         return codes.reshape(len(rollouts), self.size), surprise
 
     def _passes(self, rollouts: Rollouts, work: Callable[[Tensor], Arrays]) -> Iterator[Arrays]:
-        """What the network gives for the observations of the rollouts, some rollouts after the other; all of it is finite."""
+        """Yield the network's results for the observations of the rollouts, part by part; all numbers are finite."""
         first = 0
         for observations in self._drawn(rollouts):
             results = work(observations)
@@ -187,7 +186,7 @@ class LearnedSpace(DescriptorSpace):
             yield results
 
     def reconstruct(self, rollouts: Rollouts) -> NDArray[np.float32]:
-        """What the autoencoder makes of the used observations, (n, samples, *observation_shape); pictures in [0, 1]."""
+        """Return the reconstructions of the used observations, (n, samples, *observation_shape); pictures in [0, 1]."""
         shape = self._task.observation_shape
         pictures = [np.empty((0, *shape), np.float32)]
         self.autoencoder.eval()
@@ -199,16 +198,16 @@ class LearnedSpace(DescriptorSpace):
         return np.concatenate(pictures).reshape(len(rollouts), len(self._samples), *shape)
 
     def codes(self, observations: Tensor) -> NDArray[np.float32]:
-        """The codes (n, code_size) of raw observations (n, *observation_shape); the decoder is not needed."""
+        """Return the codes (n, code_size) of raw observations (n, *observation_shape), without using the decoder."""
         codes, _ = self._infer_distinct(observations, with_errors=False)
         return codes
 
     def codes_and_errors(self, observations: Tensor) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """The codes of raw observations, and the squared reconstruction error of each, summed over its numbers."""
+        """Return the codes of raw observations, and the squared reconstruction error of each, summed over its numbers."""
         return self._infer_distinct(observations, with_errors=True)
 
     def _infer_distinct(self, observations: Tensor, *, with_errors: bool) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """Codes and, if wanted, errors; equal pictures go through the network once. For vectors that is not worth it."""
+        """Return codes and, if wanted, errors; equal pictures go through the network once. For vectors that is not worth it."""
         if not isinstance(self.autoencoder, ConvolutionalAutoencoder) or not len(observations):
             return self._infer(observations, with_errors=with_errors)
         chosen, number = distinct(observations.numpy())
@@ -216,7 +215,7 @@ class LearnedSpace(DescriptorSpace):
         return codes[number], errors[number] if with_errors else errors
 
     def _infer(self, observations: Tensor, *, with_errors: bool) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """Codes, and errors or none, of raw observations."""
+        """Return codes, and errors or none, of raw observations."""
         network = self.autoencoder
         with self._running_network():
             network.eval()
@@ -232,14 +231,14 @@ class LearnedSpace(DescriptorSpace):
         return codes, errors
 
     def _running_network(self) -> AbstractContextManager[None]:
-        """To be entered while the network runs: an autoencoder of the user's own may not end the program."""
+        """Return a context for running the network, in which a user's own autoencoder cannot end the program."""
         own = self.own_autoencoder
         if own is None:
             return nullcontext()
         return exits_as_failures(f"Autoencoder {own if isinstance(own, str) else name_of(own)!r}")
 
     def _work(self, with_errors: bool, observations: Tensor) -> Arrays:
-        """Codes and errors by PyTorch."""
+        """Compute codes and errors by PyTorch."""
         codes, errors = [torch.empty(0, self.autoencoder.code_size)], [torch.empty(0)]
         for rows, block in self._blocks(observations):
             inputs = self.autoencoder.inputs(block)
@@ -251,10 +250,10 @@ class LearnedSpace(DescriptorSpace):
         return torch.cat(codes).numpy(), torch.cat(errors).numpy()
 
     def _blocks(self, values: Tensor) -> Iterator[tuple[int, Tensor]]:
-        """Blocks of one size on the network's device, each with the number of its rows that are no padding.
+        """Yield blocks of one size on the network's device, each with the number of its rows that are no padding.
 
-        Matrix products take another order of summation for another number of rows, so the last bits of a code depend on how
-        many observations go through the network together. That is always the same number here: the last block is padded.
+        Matrix products sum in another order for another number of rows, so the last bits of a code depend on how many observations go
+        through the network together. Here this is always the same number: the last block is padded.
         """
         size = self.autoencoder.rows_at_once
         for first in range(0, len(values), size):
@@ -265,7 +264,7 @@ class LearnedSpace(DescriptorSpace):
             yield rows, block.to(self.device)
 
     def _drawn(self, rollouts: Rollouts) -> Iterator[Tensor]:
-        """The used observations of all rollouts, so many at a time that they do not fill the memory."""
+        """Yield the used observations of all rollouts, in parts that do not fill the memory."""
         for first in range(0, len(rollouts), _DRAWN_AT_ONCE):
             some = rollouts.take(slice(first, first + _DRAWN_AT_ONCE))
             try:
@@ -275,12 +274,12 @@ class LearnedSpace(DescriptorSpace):
             yield observations
 
     def _observe(self, rollouts: Rollouts) -> Tensor:
-        """The used observations as the task gives them: (n * samples, *observation_shape)."""
+        """Return the used observations as the task draws them: (n * samples, *observation_shape)."""
         observations = of_the_task(self._task.observe, rollouts, self._task.name, "its observations")
         shape = (len(rollouts), self._task.observation_samples, *self._task.observation_shape)
         if observations.shape != shape:
             raise InvalidInputError(
-                f"Observations of task {self._task.name!r} have the shape {shape}, not {observations.shape}."
+                f"Observations of task {self._task.name!r} must have the shape {shape}, not {observations.shape}."
             )
         if len(self._samples) < shape[1]:
             observations = observations[:, self._samples]
@@ -290,7 +289,7 @@ class LearnedSpace(DescriptorSpace):
         return torch.from_numpy(np.require(observations, self._task.observation_dtype, ["C", "W"]))
 
     def _check_finite(self, observations: NDArray[Any]) -> None:
-        """Refuse vectors (n, samples, ...) with numbers that 32 bits cannot hold."""
+        """Raise an error for vectors (n, samples, ...) with numbers that 32 bits cannot hold."""
         finite = finite_rows(observations)
         if not finite.all():
             first = observations[int(np.argmin(finite))]
@@ -299,10 +298,10 @@ class LearnedSpace(DescriptorSpace):
             raise UndescribedError(self._task.name, "an observation is not finite in 32 bits", ~finite, detail)
 
     def train(self, newest: Rollouts, archived: Rollouts | None = None) -> TrainingEpisode:
-        """One training episode on the observations of the newest and of the archived rollouts.
+        """Do one training episode on the observations of the newest and of the archived rollouts.
 
-        If these are more than `training_set_size`, the newest are kept and a uniform sample of the archived fills up;
-        if even the newest are more, a uniform sample of them makes the set.
+        If these are more than `training_set_size`, the newest are kept and a uniform sample of the archived ones fills the set. If even
+        the newest are more, the set is a uniform sample of them.
         """
         if len(newest) == 0:
             raise InvalidInputError("There is nothing to train on: the newest rollouts are empty.")
@@ -339,11 +338,11 @@ class LearnedSpace(DescriptorSpace):
         return torch.cat([observations for part in parts for observations in self._drawn(part)])
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Weights, constants and the optimiser's memory, as copies: with `numbers`, all that `restore` needs."""
-        return training_arrays(self.autoencoder, self.optimizer)
+        """Return weights, constants and the optimiser's state, as copies: with `numbers`, all that `restore` needs."""
+        return training_arrays(self.autoencoder, self._optimizer)
 
     def numbers(self) -> dict[str, Any]:
-        """The rest of the state, fit for JSON. Seconds are left out: they are no part of the outcome."""
+        """Return the rest of the state as JSON values. Seconds are left out, since they are no part of the outcome."""
         episode = None if self.last_episode is None else asdict(self.last_episode)
         if episode is not None:
             del episode["seconds"]
@@ -351,26 +350,30 @@ class LearnedSpace(DescriptorSpace):
         return {"episodes": self.episodes, "last_episode": episode, "generators": generators}
 
     def restore(self, arrays: Mapping[str, NDArray[Any]], numbers: Mapping[str, Any]) -> None:
-        """Takes over the state of another space with the same options; training then goes on as it would have there."""
-        put_back(self.autoencoder, self.optimizer, arrays)
+        """Take over the state of another space with the same options; training then continues as it would have there."""
+        self._optimizer = None
+        memory = put_back(self.autoencoder, arrays)
+        if memory:
+            self.optimizer.state.update(memory)
         for role in _ROLES:
             self._generators[role].bit_generator.state = numbers["generators"][role]
         self.episodes = int(numbers["episodes"])
         self.last_episode = None if numbers["last_episode"] is None else TrainingEpisode(**numbers["last_episode"])
 
     def weights(self) -> tuple[dict[str, NDArray[Any]], dict[str, str]]:
-        """What describing needs and training alone does not: the network's weights and constants, and words about them."""
+        """Return the network's weights and constants, which describing needs, and text about them."""
         shape = ",".join(str(side) for side in self._task.observation_shape)
         words = {"observation_shape": shape, "code_size": str(self._code_size)}
         return network_arrays(self.autoencoder), words
 
     def restore_weights(self, arrays: Mapping[str, NDArray[Any]], words: Mapping[str, str]) -> None:
-        """Describes as the space does whose weights these are; its training cannot be continued."""
-        put_back_network(self.autoencoder, self.optimizer, arrays)
+        """Take over weights, to describe as their space did; its training cannot be continued."""
+        self._optimizer = None
+        put_back_network(self.autoencoder, arrays)
 
 
 def choose_device(device: str) -> torch.device:
-    """The device of this name if this machine has it; for auto the fastest there is."""
+    """Return the device of this name if this machine has it; for auto the fastest there is."""
     check_choice("device", device, DEVICES)
     available = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available(), "cpu": True}
     if device == "auto":
@@ -382,7 +385,7 @@ def choose_device(device: str) -> torch.device:
 
 
 def _generators(seed: np.random.SeedSequence) -> dict[str, np.random.Generator]:
-    """One generator a role. The seed is not spawned from, which would change it: the same object makes the same space again."""
+    """Make a random generator for each role. The seed is not spawned from, so that it can make the same space again."""
     return {
         role: np.random.default_rng(
             np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, number), pool_size=seed.pool_size)

@@ -1,8 +1,12 @@
-"""Autoencoders of a user's own: an `Autoencoder`, a pair of modules, or a factory that makes either.
+"""A user's own autoencoders: an `Autoencoder`, a pair of modules, or a factory that makes either.
 
-A pair (encoder, decoder) of `torch.nn.Module` becomes an `Autoencoder`: pictures reach the encoder in [0, 1] with their channels
-first, vectors standardised, and the decoder must give the same back. Whatever was given is copied before it is trained. Every
-network is tried out on random observations before it is used, so that what does not fit is told at once and in one sentence.
+A pair (encoder, decoder) of `torch.nn.Module` becomes an `Autoencoder`: the encoder receives pictures in [0, 1] with their channels
+first, or standardised vectors, and the decoder must return the same. The given object is copied before it is trained. Every network is
+tested on random observations before it is used, so that an error is reported at once and in one sentence.
+
+Whether a batch can be cut into shares during training is found by what the network does in training mode: it cannot if the
+network draws random numbers, changes buffers or mixes rows. Such a network gets complete batches on one thread, with torch's
+random numbers seeded from those of the search. Batch normalisation and dropout then work as they should, and runs repeat.
 """
 
 from __future__ import annotations
@@ -23,13 +27,13 @@ ALLOWED = (
     " (observation_shape, code_size)"
 )
 _KEPT_KINDS = "biuf"
-"""Of numbers that a run folder can hold: whole and floating-point ones, and truth."""
+"""Kinds of dtype that a run folder can hold: integers, floating-point numbers and truth values."""
 _MOST_ROWS = 100_000
-"""Of a tensor in a run folder."""
+"""Largest number of rows of a tensor in a run folder."""
 
 
 class _Pair(Autoencoder):
-    """The two halves of a network, as modules of somebody's."""
+    """The two halves of a network, as a user's modules."""
 
     def __init__(self, observation_shape: Sequence[int], code_size: int, encoder: nn.Module, decoder: nn.Module) -> None:
         super().__init__(observation_shape, code_size)
@@ -45,19 +49,19 @@ class _Pair(Autoencoder):
 
 
 class PicturePair(_Pair, PictureAutoencoder):
-    """A pair for pictures (height, width, channels): the encoder gets (n, channels, height, width) in [0, 1]."""
+    """Pair for pictures (height, width, channels): the encoder receives (n, channels, height, width) in [0, 1]."""
 
 
 class VectorPair(_Pair, VectorAutoencoder):
-    """A pair for vectors (d,): the encoder gets (n, d), each number standardised over the training set."""
+    """Pair for vectors (d,): the encoder receives (n, d), each number standardised over the training set."""
 
 
 def make_own(given: Any, who: str, observation_shape: Sequence[int], code_size: int) -> Autoencoder:
-    """A new network of what a user gave, tried out; random weights come from torch's random numbers as they are now.
+    """Make and test a new network from a user's object; random weights come from torch's current random numbers.
 
     Args:
-        given: see `ALLOWED`.
-        who: what it is called in sentences.
+        given: the user's object, see `ALLOWED`.
+        who: its name in messages.
     """
     made = given
     if _is_factory(given):
@@ -86,12 +90,12 @@ def _is_network(given: Any) -> bool:
 
 
 def _is_factory(given: Any) -> bool:
-    """Modules can be called as well, but do not make any."""
+    """Return whether this makes autoencoders. Modules can be called as well, but do not make any."""
     return callable(given) and not isinstance(given, nn.Module)
 
 
 def _as_autoencoder(given: Any, who: str, observation_shape: Sequence[int], code_size: int) -> Autoencoder:
-    """A copy of it, so that nobody's network is trained behind their back, as an `Autoencoder` for these observations."""
+    """Return a copy as an `Autoencoder` for these observations, so that the user's own object is not trained."""
     try:
         copied = copy.deepcopy(given)
     except KeyboardInterrupt:
@@ -113,11 +117,11 @@ def _as_autoencoder(given: Any, who: str, observation_shape: Sequence[int], code
     return copied
 
 
-# Trying it out
+# Tests of a network
 
 
 def _check_outputs(network: Autoencoder, who: str) -> None:
-    """Refuses a network whose codes or reconstructions are not what they should be."""
+    """Raise an error for a network whose codes or reconstructions are wrong."""
     network.eval()
     observations = _random_observations(network, 0)
     inputs, codes, reconstructions = _passed(network, observations, who)
@@ -141,7 +145,7 @@ def _check_outputs(network: Autoencoder, who: str) -> None:
 
 
 def _check_certainty(network: Autoencoder, who: str, observations: Tensor) -> None:
-    """Refuses codes that depend on chance, on other observations or on what was done with them before."""
+    """Raise an error for codes that depend on chance, on other observations or on earlier calls."""
     before = torch.random.get_rng_state()
     inputs, codes, _ = _passed(network, observations, who)
     if not torch.equal(torch.random.get_rng_state(), before):
@@ -160,7 +164,7 @@ def _check_certainty(network: Autoencoder, who: str, observations: Tensor) -> No
 
 
 def _check_weights(network: Autoencoder, who: str) -> None:
-    """Refuses what cannot be trained, or not be kept in a run folder."""
+    """Raise an error for weights that cannot be trained, or not be stored in a run folder."""
     if not any(weight.requires_grad for weight in network.parameters()):
         raise InvalidInputError(f"{who} has no weights that could be trained.")
     for name, tensor in network.state_dict().items():
@@ -181,7 +185,7 @@ def _check_weights(network: Autoencoder, who: str) -> None:
 
 
 def _needs_whole_batches(network: Autoencoder, who: str) -> bool:
-    """Whether in training mode it draws random numbers, changes its state, or mixes the observations of a batch."""
+    """Return whether in training mode it draws random numbers, changes its state, or mixes the observations of a batch."""
     trial = copy.deepcopy(network).train()
     with torch.random.fork_rng(devices=[]):
         before = torch.random.get_rng_state()
@@ -195,7 +199,7 @@ def _needs_whole_batches(network: Autoencoder, who: str) -> bool:
 
 
 def _passed(network: Autoencoder, observations: Tensor, who: str) -> tuple[Tensor, Any, Any]:
-    """Inputs, codes and reconstructions of these observations; what comes out of somebody's code may be anything."""
+    """Return inputs, codes and reconstructions of these observations, of any type, since they come from a user's code."""
     try:
         with torch.no_grad():
             inputs = network.inputs(observations)
@@ -214,7 +218,7 @@ def _passed(network: Autoencoder, observations: Tensor, who: str) -> tuple[Tenso
 
 
 def _random_observations(network: Autoencoder, seed: int) -> Tensor:
-    """As many as go through the network together, always the same."""
+    """Return as many random observations as go through the network together, always the same."""
     generator, shape = np.random.default_rng(seed), (network.rows_at_once, *network.observation_shape)
     if len(network.observation_shape) == 3:
         return torch.from_numpy(generator.integers(0, 256, shape, np.uint8))
@@ -222,13 +226,13 @@ def _random_observations(network: Autoencoder, seed: int) -> Tensor:
 
 
 def _mixed(network: Autoencoder) -> Tensor:
-    """The first half of the random observations with others beside them."""
+    """Return the first half of the random observations with others beside them."""
     half = network.rows_at_once // 2
     return torch.cat([_random_observations(network, 0)[:half], _random_observations(network, 1)[half:]])
 
 
 def _alike(values: Tensor, others: Tensor) -> bool:
-    """Whether they differ by rounding at most."""
+    """Return whether they differ by rounding at most."""
     return torch.allclose(values, others, rtol=1e-4, atol=1e-5)
 
 

@@ -1,4 +1,4 @@
-"""What many pictures of a task have in common: some are equal, and most of them show the same ground."""
+"""Properties of the pictures of a task that save work: some are equal, and most show the same background."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ PICTURES_FOR_MEDIAN = 15
 
 
 def distinct(pictures: Pictures) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Returns which pictures to encode, and for every picture which of these it equals: an arm that collided stays as it is.
+    """Return which pictures to encode, and for every picture which of these it equals: an arm that collided stays as it is.
 
-    Pictures with the same fingerprint are compared; should two of them differ after all, every picture is encoded.
+    Pictures with the same fingerprint are compared. If two of them differ after all, every picture is encoded.
     """
     words = _words(pictures)
     _, chosen, number = np.unique(_fingerprints(words), return_index=True, return_inverse=True)
@@ -24,7 +24,7 @@ def distinct(pictures: Pictures) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
 
 
 def median_picture(pictures: Pictures) -> Pictures:
-    """The median, pixel by pixel, of a few pictures that are evenly spread among these: the ground."""
+    """Return the median, pixel by pixel, of a few pictures that are evenly spread among these: the background."""
     count = min(len(pictures), PICTURES_FOR_MEDIAN)
     some = pictures[np.arange(count) * len(pictures) // count]
     middle = len(some) // 2
@@ -33,10 +33,10 @@ def median_picture(pictures: Pictures) -> Pictures:
 
 
 def _fingerprints(words: NDArray[np.int64]) -> NDArray[np.int64]:
-    """A random sum of each row's words."""
+    """Return a random sum of each row's words."""
     return words @ np.random.default_rng(0).integers(-(2**63), 2**63, words.shape[1])
 
 
 def _words(pictures: Pictures) -> NDArray[np.int64]:
-    """The bytes of every picture as words of eight; the sides are multiples of 16."""
+    """Return the bytes of every picture as words of eight; the sides are multiples of 16."""
     return np.ascontiguousarray(pictures).reshape(len(pictures), -1).view(np.int64)

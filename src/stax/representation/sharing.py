@@ -1,7 +1,10 @@
-"""Several cores for one network: shares of the work on threads of Python's, each using one core.
+"""Use of several cores for one network: shares of the work on Python threads, each using one core.
 
-For small networks this is quicker than torch's own threads, which wait for each other after every layer, and the results do not
-depend on how many there are.
+For small networks this is faster than torch's own threads, which wait for each other after every layer. The optimiser's step is
+done by one thread: on two, with other work on the machine, it took 90 ms instead of 0.3 (vectors of 20 numbers, 2 cores).
+
+In training, a batch is cut into parts of 32 pictures, whose gradients are added in order. The data of a part stays in the
+cache, and neither descriptors nor weights depend on the number of threads.
 """
 
 from __future__ import annotations
@@ -32,12 +35,12 @@ def _pool(process: int, threads: int) -> ThreadPoolExecutor:
 
 @dataclass(frozen=True)
 class Cores:
-    """As many as torch may use, for shares of some work."""
+    """The cores that torch may use, for shares of some work."""
 
     count: int
 
     def map(self, work: Callable[[Share], Done], shares: Sequence[Share]) -> list[Done]:
-        """What `work` gives for every share, in their order."""
+        """Return what `work` returns for every share, in their order."""
         if self.count == 1 or len(shares) == 1:
             return [work(share) for share in shares]
         return list(_pool(os.getpid(), self.count).map(work, shares))
@@ -45,11 +48,11 @@ class Cores:
 
 @contextmanager
 def own_cores() -> Iterator[Cores]:
-    """The cores that torch may use. While inside, torch itself uses one thread, here as on the threads of the shares.
+    """Yield the cores that torch may use. While inside, torch itself uses one thread, here and on the threads of the shares.
 
-    Here as well, since the limit of the matrix products (MKL's) is the whole process's: what it was set to last counts. And since
-    what is left to do between two shares, such as a step of the optimiser, is too little for several threads: on a machine with
-    other work, waiting for the second one took most of the time.
+    There are two reasons to limit it here as well. The limit of the matrix products (MKL's) holds for the whole process, so the last
+    value set counts. And the work between two shares, such as a step of the optimiser, is too little for several threads: on a busy
+    machine, waiting for the second thread took most of the time.
     """
     threads = torch.get_num_threads()
     if threads == 1:
@@ -63,10 +66,10 @@ def own_cores() -> Iterator[Cores]:
 
 
 def in_shares(work: Callable[[Tensor], Arrays], rows: Tensor, *, block: int) -> Arrays:
-    """What `work` gives for all rows without their gradients, if it is done for so many rows at a time, each alone or almost.
+    """Return what `work` returns for all rows, without gradients, computed in shares on several cores.
 
-    Shares are of whole blocks: the last bit that a matrix product gives for a row depends, for some sizes of layers, on the row's
-    place in its block, and must not depend on the number of threads.
+    Shares consist of complete blocks. For some sizes of layers, the last bit that a matrix product gives for a row depends on the row's
+    position in its block, and it must not depend on the number of threads.
     """
 
     def infer(part: Tensor) -> Arrays:

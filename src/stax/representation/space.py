@@ -1,7 +1,7 @@
-"""Where behaviours are compared: a descriptor space turns rollouts into points, and novelty is distance between these.
+"""Descriptor spaces, which turn rollouts into points; novelty is a distance between these.
 
-Three spaces share one interface: the learned one of STAX (`stax.representation.learned`), the hand-made ground truth, and the
-true states, which are a diagnostic: no learned descriptor can know more than these. A fourth one is for random search, which
+Three spaces share one interface: the learned space of STAX (`stax.representation.learned`), the hand-made ground truth, and the true
+states. The latter are a diagnostic: no learned descriptor can contain more information. A fourth space is for random search, which
 compares nothing.
 """
 
@@ -14,21 +14,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from stax.errors import InvalidInputError, check_whole, in_one_line
+from stax.constraints import check_whole
+from stax.errors import InvalidInputError, in_one_line
 from stax.tasks.task import Rollouts, Task
 
 Descriptors = NDArray[np.float64]
-"""(n, size): one point of a descriptor space a row."""
+"""(n, size): a point of a descriptor space per row."""
 Surprises = NDArray[np.float64]
-"""(n,): how badly an autoencoder reconstructs what it saw of each rollout."""
+"""(n,): reconstruction error of the observations of each rollout."""
 
 
 class UndescribedError(RuntimeError):
-    """Some rollouts have no descriptor: what was observed of them, or what an autoencoder makes of it, is not finite.
+    """Error for rollouts without a descriptor: their observations, or the codes of these, are not finite.
 
     Args:
-        task_name: of the rollouts' task.
-        reason: why they have none, the same words for all rollouts of which this is true.
+        task_name: name of the rollouts' task.
+        reason: why they have none; the same text for all rollouts with the same reason.
         rows: (n,) which of the rollouts have none.
         detail: more about the first of them, to follow the reason in a sentence.
     """
@@ -39,69 +40,70 @@ class UndescribedError(RuntimeError):
         self.task_name, self.reason, self.rows, self.detail = task_name, reason, rows, detail
 
     def among(self, places: NDArray[np.int64], count: int) -> UndescribedError:
-        """The same of `count` rollouts, of which those described were the ones at these places."""
+        """Return the same error for `count` rollouts, of which those described were the ones at these positions."""
         rows = np.zeros(count, np.bool_)
         rows[places[self.rows]] = True
         return UndescribedError(self.task_name, self.reason, rows, self.detail)
 
 
 class DescriptorSpace(ABC):
-    """Turns rollouts into descriptors."""
+    """Base class of descriptor spaces, which turn rollouts into descriptors."""
 
     uses_torch: bool = False
     """Whether PyTorch computes descriptors, surprise or training, whose last bits then depend on the processor."""
     learned: bool = False
-    """Whether the space changes with training, so that descriptors must be computed anew after it."""
+    """Whether the space changes with training, so that descriptors must be computed again after it."""
     size: int
-    """How many numbers make a descriptor."""
+    """Number of values in a descriptor."""
 
     @property
     def deferrable(self) -> bool:
-        """Whether descriptors may be computed later than rollouts are told: they exist for all rollouts that a search accepts,
-        they do not depend on the rollouts described together, and describing many rollouts together is quicker."""
+        """Whether descriptors may be computed later than rollouts arrive: they exist for all rollouts that a search accepts, they do not
+        depend on the rollouts described together, and describing many rollouts together is faster."""
         return False
 
     @abstractmethod
     def describe(self, rollouts: Rollouts) -> Descriptors:
-        """The descriptors (n, size) of these rollouts, all finite; raises `UndescribedError` if some have none."""
+        """Return the descriptors (n, size) of these rollouts, all finite; raise `UndescribedError` if some have none."""
 
     def describe_with_surprise(self, rollouts: Rollouts) -> tuple[Descriptors, Surprises]:
-        """Descriptors (n, size) and surprises (n,) of these rollouts; only a learned space can be surprised."""
-        raise InvalidInputError(f"{type(self).__name__} has no surprise: only a learned descriptor space has.")
+        """Return descriptors (n, size) and surprises (n,) of these rollouts; only a learned space has surprise."""
+        raise InvalidInputError(f"{type(self).__name__} has no surprise: only a learned descriptor space has surprise.")
 
     def train(self, newest: Rollouts, archived: Rollouts | None = None) -> object:
-        """Learns from these rollouts; only a learned space can."""
+        """Train on these rollouts; only a learned space can be trained."""
         raise InvalidInputError(f"{type(self).__name__} cannot be trained: only a learned descriptor space can.")
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """With `numbers`, all that `restore` needs; nothing for a space that does not change."""
+        """Return the arrays that `restore` needs, with `numbers`; none for a space that does not change."""
         return {}
 
     def numbers(self) -> dict[str, Any]:
-        """The rest of the state, fit for JSON."""
+        """Return the rest of the state as JSON values."""
         return {}
 
     def restore(self, arrays: Mapping[str, NDArray[Any]], numbers: Mapping[str, Any]) -> None:
-        """Takes over the state of another space with the same options."""
+        """Take over the state of another space with the same options."""
         if arrays or numbers:
-            raise InvalidInputError(f"{type(self).__name__} has no state, but {', '.join([*arrays, *numbers])} was given.")
+            raise InvalidInputError(f"{type(self).__name__} has no state to restore, but got {', '.join([*arrays, *numbers])}.")
 
     def weights(self) -> tuple[dict[str, NDArray[Any]], dict[str, str]]:
-        """What describing needs, and words about it; only a learned space has weights."""
+        """Return the weights that describing needs, and text about them; only a learned space has weights."""
         raise InvalidInputError(f"{type(self).__name__} has no weights: only a learned descriptor space has.")
 
     def restore_weights(self, arrays: Mapping[str, NDArray[Any]], words: Mapping[str, str]) -> None:
-        """Describes as the space does whose weights these are."""
+        """Take over weights, to describe as their space does."""
         raise InvalidInputError(f"{type(self).__name__} has no weights: only a learned descriptor space has.")
 
 
 class GroundTruthSpace(DescriptorSpace):
-    """The task's own, hand-made descriptor."""
+    """Space of the task's own, hand-made descriptor."""
 
     def __init__(self, task: Task) -> None:
         if task.ground_truth_bounds is None:
             raise InvalidInputError(
-                f"Task {task.name!r} has no ground-truth descriptor, so its behaviours cannot be compared by it."
+                f"Task {task.name!r} has no ground-truth descriptor, so its behaviours cannot be compared by it; {truth_remedy(task)},"
+                " or compare them by what is observed, --set descriptor=learned."
             )
         self._task_name = task.name
         self.size = len(task.ground_truth_bounds)
@@ -112,18 +114,25 @@ class GroundTruthSpace(DescriptorSpace):
         return np.array(rollouts.ground_truth, np.float64)
 
 
-class StatesSpace(DescriptorSpace):
-    """The true states that the observations were drawn from, one after the other: the ceiling of a learned descriptor.
+def truth_remedy(task: Task) -> str:
+    """Return how a task is given a ground-truth descriptor, as part of a sentence."""
+    if task.name.startswith("gym:"):
+        return "say which numbers of the last observation it is, for instance --set task.ground_truth=0,1"
+    return "give the task ground_truth_bounds and its rollouts a ground_truth"
 
-    Snapshots are taken as they are, unless the task has a method `described_states`, which gets the used snapshots
-    (n, samples, ...) and returns what distances between them should be measured on.
+
+class StatesSpace(DescriptorSpace):
+    """Space of the true states from which observations are drawn, one after the other: the ceiling of a learned descriptor.
+
+    Snapshots are used as they are, unless the task has a method `described_states`, which receives the used snapshots
+    (n, samples, ...) and returns the numbers between which distances are measured.
     """
 
     def __init__(self, task: Task, samples: int) -> None:
         self._samples = used_samples(task.observation_samples, samples)
         self._task_name = task.name
         self._described_states = getattr(task, "described_states", None)
-        # A task need not tell how large its snapshots are: one policy shows it.
+        # A task need not declare the size of its snapshots: one policy shows it.
         self.size = self._states(_evaluated_once(task)).shape[1]
 
     def describe(self, rollouts: Rollouts) -> Descriptors:
@@ -143,7 +152,7 @@ class StatesSpace(DescriptorSpace):
 
 
 def _evaluated_once(task: Task) -> Rollouts:
-    """The rollouts of one policy."""
+    """Return the rollouts of one policy."""
     try:
         return task.evaluate(np.zeros((1, task.genome_size)))
     except (InvalidInputError, KeyboardInterrupt):
@@ -153,7 +162,7 @@ def _evaluated_once(task: Task) -> Rollouts:
 
 
 class NoSpace(DescriptorSpace):
-    """For a search that compares nothing: descriptors of no numbers."""
+    """Space for a search that compares nothing: descriptors without numbers."""
 
     size = 0
 
@@ -162,13 +171,13 @@ class NoSpace(DescriptorSpace):
 
 
 def of_the_task(call: Callable[[Rollouts], NDArray[Any]], rollouts: Rollouts, task_name: str, what: str) -> NDArray[Any]:
-    """What the task's own code gives for these rollouts; raises `UndescribedError` for those that it raises something for.
+    """Return what the task's own code returns for these rollouts; raise `UndescribedError` for those for which it raises.
 
     Args:
         call: the task's code.
-        rollouts: what it is given.
-        task_name: of the task.
-        what: it should give, for the sentence.
+        rollouts: its argument.
+        task_name: name of the task.
+        what: what it should return, for the message.
     """
     try:
         return call(rollouts)
@@ -192,12 +201,12 @@ def _raises(call: Callable[[Rollouts], NDArray[Any]], rollouts: Rollouts) -> boo
 
 
 def finite_rows(values: NDArray[Any]) -> NDArray[np.bool_]:
-    """(n,) for which rows of an array all numbers are finite in 32 bits; of larger ones, distances could not be computed."""
+    """Return (n,) which rows of an array are finite in 32 bits; distances between larger numbers cannot be computed."""
     fits = np.abs(values) <= np.finfo(np.float32).max
     return np.asarray(fits.all(axis=tuple(range(1, fits.ndim))))
 
 
 def used_samples(available: int, wanted: int) -> NDArray[np.int64]:
-    """Which of a rollout's observations are used: `wanted` of them, evenly spread, the last one always."""
+    """Return which of a rollout's observations are used: `wanted` of them, evenly spread, the last one always."""
     wanted = check_whole("The number of observations in a descriptor", wanted, 1, available)
     return np.arange(1, wanted + 1, dtype=np.int64) * available // wanted - 1

@@ -1,4 +1,9 @@
-"""One training episode of an autoencoder: epochs over a set of observations until the validation error has risen."""
+"""One training episode of an autoencoder: epochs over a set of observations until the validation error has risen.
+
+Noise is drawn before a batch is cut into shares, from a generator of its own, so that the bits of a variational autoencoder do
+not depend on threads either. The validation error is that of reconstructions alone: patience, the best epoch and surprise then
+mean the same for all autoencoders.
+"""
 
 from __future__ import annotations
 
@@ -24,31 +29,31 @@ Keep = Literal["best", "last"]
 
 @dataclass(frozen=True)
 class TrainingEpisode:
-    """What one training episode was like."""
+    """Outcome of one training episode."""
 
     images: int
-    """Observations in the set, validation included."""
+    """Number of observations in the set, validation included."""
     images_seen: int
-    """Observations trained on, counted once an epoch."""
+    """Number of observations trained on, counted once an epoch."""
     epochs: int
     training_error: float
-    """Mean squared error per number of an observation in the epoch whose weights were kept, measured while it trained, and so
-    with the noise of a variational autoencoder or of dropout."""
+    """Mean squared error per number of an observation in the epoch whose weights were kept, measured during training, and so with the
+    noise of a variational autoencoder or of dropout."""
     validation_error: float
-    """The same on the validation set, of the weights kept and without noise."""
+    """Mean squared error on the validation set, with the kept weights and without noise."""
     ended_by: EndedBy
     seconds: float = field(default=0.0, compare=False)
-    """How long it took; no part of the outcome, so episodes are compared without it."""
+    """Seconds the episode took; episodes are compared without them."""
 
 
 class StoppingRule:
-    """When an episode ends, told epoch by epoch.
+    """Rule that decides after every epoch whether an episode ends.
 
     Args:
-        patience: the validation error has risen this many epochs in a row.
-        max_epochs: so many epochs are done.
-        images_per_epoch: observations trained on in an epoch.
-        max_images: another epoch would train on more than these in total.
+        patience: number of epochs in a row with a rising validation error that ends the episode.
+        max_epochs: largest number of epochs.
+        images_per_epoch: number of observations trained on in an epoch.
+        max_images: largest number of observations trained on in all epochs.
     """
 
     def __init__(self, *, patience: int, max_epochs: int, images_per_epoch: int = 0, max_images: int | None = None) -> None:
@@ -64,12 +69,12 @@ class StoppingRule:
         """Whether the last epoch had the lowest validation error so far."""
 
     def after_epoch(self, validation_error: float) -> EndedBy | None:
-        """What ends the episode after an epoch with this validation error, or None to go on."""
+        """Return what ends the episode after an epoch with this validation error, or None to continue."""
         self.epochs += 1
         self.is_best = self.epochs == 1 or validation_error < self._lowest
         if self.is_best:
             self._lowest = validation_error
-        # Not "higher than": an error that is no number has risen.
+        # Not "higher than": nan counts as an error that has risen.
         self._rises = 0 if self.epochs == 1 or validation_error <= self._previous else self._rises + 1
         self._previous = validation_error
         if self._rises >= self._patience:
@@ -96,10 +101,10 @@ def train_episode(
     shuffles: np.random.Generator,
     noise: np.random.Generator,
 ) -> TrainingEpisode:
-    """Trains the autoencoder on raw observations (n, *observation_shape); the optimiser's state goes on.
+    """Train the autoencoder on raw observations (n, *observation_shape), continuing with the optimiser's state.
 
-    The validation error, by which the episode ends and the weights are kept, is that of reconstructions alone, whatever else the
-    autoencoder's loss has in it. A set of a single observation is its own validation set.
+    The validation error decides when the episode ends and which weights are kept. It is the error of reconstructions alone, whatever
+    else the autoencoder's loss contains. A set of a single observation is its own validation set.
     """
     start = time.perf_counter()
     order = torch.from_numpy(splits.permutation(len(observations)))
@@ -144,9 +149,9 @@ def train_epoch(
     batch_size: int,
     noise: np.random.Generator,
 ) -> float:
-    """One epoch over these rows of raw observations; returns the mean squared error on the way.
+    """Do one epoch over these rows of raw observations; return the mean squared error during it.
 
-    Noise is drawn before a batch is cut into shares, or the bits would depend on the number of cores.
+    Noise is drawn before a batch is cut into shares; otherwise the bits would depend on the number of cores.
     """
     autoencoder.train()
     fast = compiled_training(autoencoder, optimizer)
@@ -158,7 +163,7 @@ def train_epoch(
     drawn = torch.from_numpy(noise.standard_normal((len(rows), autoencoder.noise_size), np.float32))
 
     def error_and_gradients(share: Tensor) -> tuple[float, Sequence[Tensor]]:
-        """Mean squared error and gradients of the loss of these places in the epoch, weighed by their part of the batch."""
+        """Return mean squared error and gradients of the loss of these positions, weighted by their share of the batch."""
         inputs = autoencoder.inputs(observations[rows[share]].to(device))
         loss, error = autoencoder.loss(inputs, drawn[share].to(device))
         part = len(share) / len(batch)
@@ -176,7 +181,7 @@ def train_epoch(
 
 
 def mean_error(autoencoder: Autoencoder, observations: Tensor, rows: Tensor, batch_size: int) -> float:
-    """Mean squared reconstruction error per number of an observation, over these rows."""
+    """Return the mean squared reconstruction error per number of an observation, over these rows."""
     autoencoder.eval()
     device = next(autoencoder.parameters()).device
     fast = compiled(autoencoder)
@@ -196,27 +201,27 @@ def mean_error(autoencoder: Autoencoder, observations: Tensor, rows: Tensor, bat
 
 
 def _batches(count: int, batch_size: int, autoencoder: Autoencoder) -> Sequence[Tensor]:
-    """Places in an epoch that make a training step each."""
+    """Return the positions in an epoch that make each training step."""
     batches = list(torch.split(torch.arange(count), batch_size))
     if autoencoder.whole_batches and len(batches) > 1 and len(batches[-1]) == 1:
-        # Batch normalisation cannot do with one observation.
+        # Batch normalisation needs more than one observation.
         batches[-2:] = [torch.cat(batches[-2:])]
     return batches
 
 
 def _shares(batch: Tensor, autoencoder: Autoencoder, device: torch.device) -> Sequence[Tensor]:
-    """What of a batch goes through the network together."""
+    """Return the parts of a batch that go through the network together."""
     return [batch] if autoencoder.whole_batches else torch.split(batch, _rows_at_once(autoencoder, device))
 
 
 def _rows_at_once(autoencoder: Autoencoder, device: torch.device) -> int:
-    """On a CPU few, on several cores at once; elsewhere all."""
+    """Return how many rows are computed at once: on a CPU a few, on several cores; elsewhere all."""
     return autoencoder.rows_at_once if device.type == "cpu" else 2**31
 
 
 @contextmanager
 def _random_numbers(autoencoder: Autoencoder, noise: np.random.Generator, device: torch.device) -> Iterator[None]:
-    """Torch's own random numbers, which dropout uses, begin at a number of our generator's; nobody else's are touched."""
+    """Seed torch's random numbers, which dropout uses, from our generator while inside, and restore them afterwards."""
     if not autoencoder.whole_batches:
         yield
         return

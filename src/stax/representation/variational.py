@@ -1,10 +1,10 @@
 """Variational autoencoders (Kingma and Welling, 2014): an observation has a distribution of codes, whose mean is its code.
 
-The networks are those of `autoencoder.py` with one more layer, which gives the logarithm of the variance of every number of the
-code; the mean is linear, since SELU could not reach all that N(0, 1) does. While it trains, the decoder sees codes drawn from that
-distribution, and distributions far from N(0, 1) cost something, so that nearby codes come to mean nearby observations. Everywhere
-else the mean alone counts: descriptors, surprise, reconstructions and the validation error that ends an episode are without noise,
-and without that cost.
+The networks are those of `autoencoder.py` with one more layer, which computes the logarithm of the variance of every number of the
+code. The mean is linear, because SELU could not reach all values of N(0, 1). During training the decoder sees codes drawn from that
+distribution, and a distribution that differs from N(0, 1) has a cost, so that nearby codes come to mean nearby observations.
+Everywhere else only the mean is used: descriptors, surprise, reconstructions and the validation error that ends an episode have no
+noise, and do not include that cost.
 """
 
 from __future__ import annotations
@@ -20,22 +20,20 @@ from stax.representation.autoencoder import Autoencoder, ConvolutionalAutoencode
 from stax.representation.layers import linear
 
 _MOST_LOG_VARIANCE = 10.0
-"""Of either sign; beyond it the exponential would leave 32 bits in the end."""
+"""Largest absolute value of a logarithm of variance; beyond it the exponential would overflow 32 bits."""
 
 
 class VariationalConvolutionalAutoencoder(ConvolutionalAutoencoder):
-    """For pictures (height, width, channels) whose sides are multiples of 16.
+    """Variational autoencoder for pictures (height, width, channels) whose sides are multiples of 16.
 
     Args:
-        observation_shape: of one picture.
-        code_size: numbers of the code.
-        kl_weight: what a nat of divergence from N(0, 1) costs, in squared errors summed over a picture in [0, 1].
+        observation_shape: shape of one picture.
+        code_size: number of values in the code.
+        kl_weight: cost of a nat of divergence from N(0, 1), in squared errors summed over a picture in [0, 1].
         options: centring and scaling, see `ConvolutionalAutoencoder`.
     """
 
-    def __init__(
-        self, observation_shape: Sequence[int] = (64, 64, 3), code_size: int = 10, *, kl_weight: float, **options: Any
-    ) -> None:
+    def __init__(self, observation_shape: Sequence[int], code_size: int, *, kl_weight: float, **options: Any) -> None:
         super().__init__(observation_shape, code_size, **options)
         self.kl_weight = kl_weight
         self.noise_size = self.code_size
@@ -51,16 +49,16 @@ class VariationalConvolutionalAutoencoder(ConvolutionalAutoencoder):
 
 
 class VariationalDenseAutoencoder(DenseAutoencoder):
-    """For vectors (d,).
+    """Variational autoencoder for vectors (d,).
 
     Args:
-        observation_shape: of one vector.
-        code_size: numbers of the code.
-        kl_weight: what a nat of divergence from N(0, 1) costs, in squared errors summed over a standardised vector.
+        observation_shape: shape of one vector.
+        code_size: number of values in the code.
+        kl_weight: cost of a nat of divergence from N(0, 1), in squared errors summed over a standardised vector.
         options: the hidden layers, see `DenseAutoencoder`.
     """
 
-    def __init__(self, observation_shape: Sequence[int], code_size: int = 10, *, kl_weight: float, **options: Any) -> None:
+    def __init__(self, observation_shape: Sequence[int], code_size: int, *, kl_weight: float, **options: Any) -> None:
         super().__init__(observation_shape, code_size, **options)
         self.kl_weight = kl_weight
         self.noise_size = self.code_size
@@ -77,7 +75,7 @@ class VariationalDenseAutoencoder(DenseAutoencoder):
 def _bound(
     network: Autoencoder, inputs: Tensor, mean: Tensor, log_variance: Tensor, noise: Tensor, kl_weight: float
 ) -> tuple[Tensor, Tensor]:
-    """The evidence lower bound as something to lower, per number of an observation, and the error of the codes drawn."""
+    """Return the negative evidence lower bound per number of an observation, and the error of the codes drawn."""
     log_variance = log_variance.clamp(-_MOST_LOG_VARIANCE, _MOST_LOG_VARIANCE)
     drawn = mean + torch.exp(log_variance / 2) * noise
     error = functional.mse_loss(network.decode(drawn), inputs)

@@ -1,4 +1,4 @@
-"""What a network has learned and what its optimiser remembers, as arrays that can be written and read back."""
+"""State of a network and its optimiser, as arrays that can be written and read back."""
 
 from __future__ import annotations
 
@@ -13,25 +13,31 @@ from torch import Tensor
 from stax.errors import InvalidInputError
 from stax.representation.autoencoder import Autoencoder
 
+Memory = dict[Tensor, dict[str, Tensor]]
+"""What an optimiser remembers of every weight, by name."""
 _NETWORK, _OPTIMIZER = "autoencoder.", "optimizer."
 
 
 def network_arrays(network: Autoencoder) -> dict[str, NDArray[Any]]:
-    """Weights and constants by name. They may be the network's own: write or copy them before it is trained."""
+    """Return weights and constants by name. They may be the network's own: write or copy them before it is trained."""
     return {name: tensor.detach().cpu().contiguous().numpy() for name, tensor in network.state_dict().items()}
 
 
-def training_arrays(network: Autoencoder, optimizer: torch.optim.Optimizer) -> dict[str, NDArray[Any]]:
-    """Weights, constants and the optimiser's memory, as copies."""
+def training_arrays(network: Autoencoder, optimizer: torch.optim.Optimizer | None) -> dict[str, NDArray[Any]]:
+    """Return weights, constants and the optimiser's memory, as copies; without an optimiser there is no memory."""
     tensors = {f"{_NETWORK}{name}": tensor for name, tensor in network.state_dict().items()}
+    memory = {} if optimizer is None else optimizer.state
     for name, weight in network.named_parameters():
-        for moment, tensor in optimizer.state.get(weight, {}).items():
+        for moment, tensor in memory.get(weight, {}).items():
             tensors[f"{_OPTIMIZER}{moment}.{name}"] = tensor
     return {name: tensor.detach().to("cpu", copy=True).contiguous().numpy() for name, tensor in tensors.items()}
 
 
-def put_back(network: Autoencoder, optimizer: torch.optim.Optimizer, arrays: Mapping[str, NDArray[Any]]) -> None:
-    """Takes over what `training_arrays` gave for a network like this one; without any moments, the optimiser starts anew."""
+def put_back(network: Autoencoder, arrays: Mapping[str, NDArray[Any]]) -> Memory:
+    """Give a network the weights and constants that `training_arrays` returned for one like it, and return the optimiser's memory.
+
+    The memory is empty if the arrays hold none. Arrays that are not the state of such a network are refused.
+    """
     weights = {name: weight for name, weight in network.named_parameters() if weight.requires_grad}
     expected = {f"{_NETWORK}{name}": tensor for name, tensor in network.state_dict().items()}
     if any(name.startswith(_OPTIMIZER) for name in arrays):
@@ -42,21 +48,22 @@ def put_back(network: Autoencoder, optimizer: torch.optim.Optimizer, arrays: Map
     if given != {name: (tuple(tensor.shape), _type_name(tensor)) for name, tensor in expected.items()}:
         raise InvalidInputError("These arrays are not the state of this autoencoder: their names, shapes or types differ.")
     tensors = {name: torch.from_numpy(np.array(array)) for name, array in arrays.items()}
-    optimizer.state.clear()
+    memory: Memory = {}
     with torch.no_grad():
         for name, target in expected.items():
             if name.startswith(_NETWORK):
                 target.copy_(tensors[name])
             else:
                 moment, of_weight = name.removeprefix(_OPTIMIZER).split(".", 1)
-                optimizer.state[weights[of_weight]][moment] = torch.zeros_like(target).copy_(tensors[name])
+                memory.setdefault(weights[of_weight], {})[moment] = torch.zeros_like(target).copy_(tensors[name])
+    return memory
 
 
-def put_back_network(network: Autoencoder, optimizer: torch.optim.Optimizer, arrays: Mapping[str, NDArray[Any]]) -> None:
-    """Takes over what `network_arrays` gave for a network like this one; the optimiser starts anew."""
-    put_back(network, optimizer, {f"{_NETWORK}{name}": array for name, array in arrays.items()})
+def put_back_network(network: Autoencoder, arrays: Mapping[str, NDArray[Any]]) -> None:
+    """Give a network the weights and constants that `network_arrays` returned for one like it."""
+    put_back(network, {f"{_NETWORK}{name}": array for name, array in arrays.items()})
 
 
 def _type_name(tensor: Tensor) -> str:
-    """As NumPy calls it."""
+    """Return NumPy's name of the dtype."""
     return str(tensor.dtype).removeprefix("torch.")

@@ -36,7 +36,7 @@ _SHOWN_PAIRS = 2
 
 @dataclass(frozen=True)
 class Part:
-    """What our runs say on one task, in one area."""
+    """The answer of our runs on one task, in one area."""
 
     words: str
     verdict: Verdict
@@ -44,7 +44,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Answer:
-    """What our runs say to a claim."""
+    """The answer of our runs to a claim."""
 
     parts: tuple[Part, ...]
 
@@ -63,7 +63,7 @@ class Judgement(Protocol):
 
 
 def together(verdicts: Sequence[Verdict]) -> Verdict:
-    """The verdict on a claim by the verdicts on its parts."""
+    """Return the verdict on a claim by the verdicts on its parts."""
     if DIFFERS in verdicts:
         return DIFFERS
     return verdicts[0] if len(set(verdicts)) == 1 else CANNOT
@@ -83,7 +83,7 @@ def _without_verdict(panel: Panel) -> Part:
 
 
 def _difference(panel: Panel, first: str, second: str) -> str:
-    """How far the first method lies above the second, with the 90 % interval."""
+    """Return how far the first method lies above the second, with the 90 % interval."""
     one, other = panel.samples[first], panel.samples[second]
     middle, low, high = (panel.measure.difference(value) for value in (shift(one, other), *_interval(one, other)))
     return f"{name_of(first)} - {name_of(second)} {middle} [{low}, {high}]"

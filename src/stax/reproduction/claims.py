@@ -1,4 +1,4 @@
-"""What the paper says in its Section 5, sentence by sentence as far as it can be tested, and what our runs say to it."""
+"""The claims of the paper's Section 5 that can be tested, and how our runs answer them."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Claim:
     quote: str
     """The paper's words, shortened."""
     words: str
-    """What of it is tested."""
+    """The part of it that is tested."""
     paper: str
     """The paper's figures."""
     judgements: tuple[Judgement, ...]
@@ -74,7 +74,7 @@ class Claim:
 
     @property
     def published(self) -> str:
-        """What the published code counts instead of what the text says; empty if both count the same."""
+        """What the published code counts instead of what the text says; empty if they count the same."""
         return next((one.measure.published for one in self.judgements if one.measure and one.measure.published), "")
 
     def answer(self, evidence: Evidence, *, published: bool = False) -> Answer:
@@ -89,16 +89,16 @@ class AnsweredClaim:
     claim: Claim
     answer: Answer
     published: Answer | None
-    """By what the published code counts; None if that is the same."""
+    """Answer by what the published code counts; None if that is the same."""
 
     @property
     def counted(self) -> bool:
-        """Whether it says anything about our runs."""
+        """Whether the claim says anything about our runs."""
         return self.answer.verdict != BY_CONSTRUCTION
 
     @property
     def why(self) -> str:
-        """Why we differ from the paper; empty where we do not."""
+        """Why our answer differs from the paper; empty where it does not."""
         verdicts = [answer.verdict for answer in (self.answer, self.published) if answer]
         return REASONS.get(self.claim.id, OPEN) if DIFFERS in verdicts else ""
 
@@ -534,4 +534,4 @@ _LEARNED = (
 )
 
 CLAIMS = (*_EXPLORATION, *_EXPLOITATION, *_FINAL_ARCHIVES, *_ABLATION_STUDY, *_TRAINING, *_LEARNED)
-"""In the order of the paper's subsections."""
+"""All claims, in the order of the paper's subsections."""

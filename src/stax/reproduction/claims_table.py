@@ -23,7 +23,7 @@ _PLURAL: dict[Verdict, str] = {AGREES: "agree", DIFFERS: "differ", CANNOT: "cann
 
 
 def claims_csv(answered: Sequence[AnsweredClaim]) -> str:
-    """All claims with both answers, one per row."""
+    """Return all claims with both answers, one per row."""
     text = io.StringIO()
     rows = csv.writer(text, lineterminator="\n")
     rows.writerow(COLUMNS)
@@ -36,7 +36,7 @@ def claims_csv(answered: Sequence[AnsweredClaim]) -> str:
 
 
 def claims_table(answered: Sequence[AnsweredClaim]) -> list[str]:
-    """All claims as tables, one per section, below the rules and the counts of verdicts."""
+    """Return all claims as tables, one per section, below the rules and the counts of verdicts."""
     lines = ["## claims: every sentence of the paper's Section 5 that can be tested", "", *_counts(answered), "", *_rules()]
     section = ""
     for one in answered:

@@ -16,7 +16,7 @@ _MOST_BUDGETS = 3
 
 
 def coverage_table(runs: PaperRuns, after: Callable[[int], PaperRuns]) -> list[str]:
-    """The table as Markdown, with a column for every budget that runs have.
+    """Return the table as Markdown, with a column for every budget that runs have.
 
     Args:
         runs: all runs, the longest of each method.

@@ -1,4 +1,4 @@
-"""What the paper's claims are judged by: measures of our runs, with one number per seed.
+"""The evidence by which the paper's claims are judged: measures of our runs, with one number per seed.
 
 Groups of runs may differ in their seeds and their budgets: what is compared is taken at the largest number of evaluations that
 all runs concerned have done.
@@ -77,7 +77,7 @@ def _owner(key: str) -> str:
 
 
 def name_of(key: str) -> str:
-    """The paper's name of a method."""
+    """Return the paper's name of a method."""
     return RANDOM if key == RANDOM else variant_name(key)
 
 
@@ -96,11 +96,11 @@ class Measure:
     margin: float = 0.0
     """Difference below which two methods count as the same."""
     published: str = ""
-    """What the authors' published code counts instead; empty if there is no such choice."""
+    """Measure that the authors' published code counts instead; empty if there is none."""
     horizon: int | None = None
     """Evaluations at which the paper's claim holds, for measures that never fall in the course of a run."""
     final: bool = False
-    """Whether it is known only at the end of a run."""
+    """Whether the measure is known only at the end of a run."""
     share: float = 1.0
     """Share of the evaluations after which it is taken."""
 
@@ -238,7 +238,7 @@ class Panel:
     area: str
     evaluations: int
     samples: dict[str, list[float]]
-    """By method; those of the claim, and others of their family that have as many evaluations."""
+    """Values by method: those of the claim, and others of their family that have as many evaluations."""
     keys: tuple[str, ...]
     """Methods of the claim that have runs."""
     problem: str
@@ -261,7 +261,7 @@ class Panel:
 
     @property
     def seeds(self) -> str:
-        """How many seeds are behind the medians, in words."""
+        """Return the number of seeds behind the medians, in words."""
         counts = {key: len(self.samples[key]) for key in self.keys}
         if len(set(counts.values())) == 1:
             (count,) = set(counts.values())
@@ -312,7 +312,7 @@ def panels(
 
 
 def _comparable(budgets: Sequence[int], measure: Measure, evaluations: int) -> bool:
-    """Whether runs that have done so many evaluations can be measured after the evaluations given."""
+    """Return whether runs that have done so many evaluations can be measured after the evaluations given."""
     return budgets == [evaluations] if measure.final else min(budgets) >= evaluations
 
 

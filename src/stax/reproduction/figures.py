@@ -10,12 +10,16 @@ from matplotlib.figure import Figure
 
 from stax.analysis.comparison_plots import draw_course, draw_ends
 from stax.analysis.measures import archive_ends
+from stax.analysis.picture import draw_world
 from stax.analysis.style import INK, legend_below, tidy
 from stax.reproduction.plan import ABLATIONS, BASELINES, PAPER_BUDGET, PAPER_SEEDS, REGIMES
 from stax.reproduction.results import PaperRuns, name_of, title
+from stax.tasks import make_task
 
 EXPLORING, REWARDED = "#3B6FB6", "#E8820C"
 """As in the paper: blue for the novelty archive, orange for the reward archive."""
+_SCENE_SIZE = 384
+"""Pixels of the picture behind a panel of archives."""
 _PANEL = 3.8
 """Inches that a panel is wide."""
 
@@ -32,6 +36,7 @@ def coverage_figures(runs: PaperRuns) -> dict[str, Figure]:
             draw_ends(axes, place, runs.group(task, key), runs.coverage(task, key))
         _name_places(axes, [name_of(key) for key in keys])
         axes.set(title=title(task), ylabel="coverage in %")
+        axes.set_ylim(bottom=0)
     head(figure, runs, "Final coverage; lines: medians and extremes")
     return {"fig-coverage": figure}
 
@@ -64,7 +69,7 @@ def reward_figures(runs: PaperRuns) -> dict[str, Figure]:
 
 
 def archive_figures(runs: PaperRuns) -> dict[str, Figure]:
-    """Where the policies of the final archives end, for the run of each method that covered the most."""
+    """Draw where the policies of the final archives end, for the run of each method that covered the most."""
     tasks = runs.tasks(BASELINES)
     keys = [key for key in BASELINES if any(runs.has(task, key) for task in tasks)]
     if not tasks:
@@ -80,13 +85,10 @@ def archive_figures(runs: PaperRuns) -> dict[str, Figure]:
             axes = figure.add_subplot(grid[row, column])
             ends = archive_ends(run)
             size = 2.5 if len(ends.exploring) > 500 else 5.0
+            _, place = draw_world(axes, make_task(task), _SCENE_SIZE, names=False)
             for points, color, name in ((ends.exploring, EXPLORING, "novelty"), (ends.rewarded, REWARDED, "reward")):
-                axes.scatter(points[:, 0], points[:, 1], s=size, color=color, linewidths=0, label=f"{name} archive")
-            bounds = run.task.ground_truth_bounds or ((0.0, 1.0), (0.0, 1.0))
-            axes.set(xlim=bounds[0], ylim=bounds[1], aspect="equal", xticks=[], yticks=[])
-            if task == "hard-maze":
-                # The maze is looked at from above, with its rows counted downwards.
-                axes.invert_yaxis()
+                places = place(points) if len(points) else points
+                axes.scatter(places[:, 0], places[:, 1], s=size, color=color, linewidths=0, label=f"{name} archive", zorder=3)
             axes.spines[:].set_color(INK)
             if run.evaluations != runs.budget:
                 axes.set_xlabel(f"{run.evaluations:,} evaluations", color=INK, size=8)
@@ -162,7 +164,7 @@ def _name_places(axes: Axes, names: Sequence[str]) -> None:
 
 
 def head(figure: Figure, runs: PaperRuns, about: str, ends_of: Sequence[str] = ()) -> None:
-    """What is shown, and what was run: a quick look must not be taken for the paper's experiment.
+    """Return the caption: what is shown, and what was run, so that a quick look is not taken for the paper's experiment.
 
     Args:
         figure: the figure.
@@ -176,7 +178,7 @@ def head(figure: Figure, runs: PaperRuns, about: str, ends_of: Sequence[str] = (
 
 
 def caption(runs: PaperRuns, ends_of: Sequence[str] = ()) -> str:
-    """What was run, beside what the paper's experiment is."""
+    """Return what was run, beside the paper's experiment."""
     words = runs.words_about_ends(ends_of) if ends_of else runs.words
     same = runs.budget == PAPER_BUDGET and runs.seeds == PAPER_SEEDS
     instead = "" if same else f" (the paper: {PAPER_BUDGET:,} and {PAPER_SEEDS})"

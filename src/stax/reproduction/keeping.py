@@ -12,9 +12,11 @@ from stax.analysis.records.making import record_name, write_record
 from stax.analysis.records.record import Record, read_record
 from stax.errors import InvalidInputError
 from stax.runs.campaign import Campaign, CampaignRun
+from stax.runs.reader import RunReader
+from stax.runs.status import RunStatus
 
 KEPT = ("all", "records")
-"""What can be kept of a finished run: its folder and its record, or only the record."""
+"""Choices of what is kept of a finished run: its folder and its record, or only the record."""
 FOLDER = "records"
 """Folder of the records of a reproduction."""
 _REMOVED = re.compile(r"\.removed\.[0-9a-f]{16}")
@@ -56,7 +58,7 @@ class KeptRecords:
             record = self.record(run)
             if record is None:
                 continue
-            run.status, run.error, run.evaluations = "finished", "", record.evaluations
+            run.status, run.error, run.evaluations = RunStatus.FINISHED, "", record.evaluations
             run.coverage, run.max_reward = record.coverage, record.max_reward
             with suppress(KeyError, TypeError, ValueError):
                 run.seconds = float(record.summary["seconds"]["total"])
@@ -89,11 +91,11 @@ class KeptRecords:
     def _remove(self, run: CampaignRun) -> None:
         """Remove the folder of a run, under another name: a folder of which a part is gone would not be taken for a run's."""
         path = run.folder.path
-        if path.is_symlink() or not path.is_dir() or run.folder.in_use:
+        if path.is_symlink() or not path.is_dir():
             return
-        # Nobody else's run is removed, nor one that goes on.
-        there, _ = run.folder.read_config()
-        if run.config.differences(there) or run.folder.summary().get("status") != "finished":
+        # Another run is not removed, nor one that is not finished or still in use.
+        there = RunReader(path)
+        if there.in_use or run.config.differences(there.config) or there.status is not RunStatus.FINISHED:
             return
         removed = path.with_name(f".removed.{secrets.token_hex(8)}")
         path.rename(removed)

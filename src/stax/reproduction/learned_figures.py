@@ -15,14 +15,14 @@ from stax.reproduction.results import PaperRuns, title
 
 @dataclass(frozen=True)
 class SimilarityValues:
-    """Of one task: similarity (1 - distance) to the ground truth, by seed."""
+    """Similarity (1 - distance) to the ground truth on one task, by seed."""
 
     trained: list[float]
     random: list[float]
 
 
 def similarities(runs: PaperRuns) -> dict[str, SimilarityValues]:
-    """Of learned and of random descriptors, on every task."""
+    """Draw the similarity of learned and of random descriptors, on every task."""
     found = {}
     for task in runs.tasks(("stax",)):
         measured = [record.learned for record in runs.records(task, "stax") if record.learned is not None]
@@ -91,7 +91,7 @@ def every_split(runs: PaperRuns) -> dict[str, list[Split]]:
 
 
 def split_figures(runs: PaperRuns, found: list[Split]) -> dict[str, Figure]:
-    """The policies of one reward area in the ground truth and in the first two principal components of the learned space."""
+    """Draw the policies of one reward area in the ground truth and in the first two principal components of the learned space."""
     if not runs.tasks(("stax",)):
         return {}
     rows = max(len(found), 1)

@@ -46,7 +46,7 @@ class Choose(Protocol):
 
 
 def figures_of(item: str, runs: PaperRuns) -> dict[str, Figure]:
-    """The figures of an item, by the name of their files."""
+    """Return the figures of an item, by the names of their files."""
     if item == "fig-similarity":
         return similarity_figures(runs, similarities(runs))
     if item == "fig-split":
@@ -55,7 +55,7 @@ def figures_of(item: str, runs: PaperRuns) -> dict[str, Figure]:
 
 
 def answers(runs: PaperRuns) -> list[AnsweredClaim]:
-    """All claims, judged by these runs, which must have their whole courses."""
+    """Judge all claims by these runs, which must have their whole courses."""
     return answered_claims(Evidence(runs, similarities(runs), every_split(runs), arm_errors(runs)))
 
 
@@ -111,7 +111,7 @@ def make_all(items: Sequence[Item], choose: Choose, out: Path, *, command: str, 
 
 
 def _can_be_made(item: Item, runs: PaperRuns) -> bool:
-    """Whether there are runs of two methods of an item at least; of one, if that is all it shows."""
+    """Return whether there are runs of at least two methods of an item; of one, if that is all it shows."""
     there = {variant.key for task, variant in needed([item]) if runs.has(task, variant.key)}
     return len(there) >= min(2, len(item.variants))
 

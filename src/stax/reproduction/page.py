@@ -11,11 +11,11 @@ from stax.reproduction.selection import describe_groups
 from stax.wording import counted
 
 _PACKAGES = ("stax", "python", "numpy", "torch")
-"""Packages whose versions the page tells."""
+"""Packages whose versions the page shows."""
 
 
 def runs_table(runs: PaperRuns) -> list[str]:
-    """The runs of every method, as Markdown."""
+    """Return the runs of every method, as Markdown."""
     groups = describe_groups(runs)
     lines = ["| task | method | seeds | evaluations |", "|---|---|---|---|"]
     lines += [f"| {task} | {method} | {seeds} | {evaluations:,} |" for task, method, seeds, evaluations in groups]
@@ -29,7 +29,7 @@ def runs_table(runs: PaperRuns) -> list[str]:
 
 
 def origin_words(runs: PaperRuns) -> str:
-    """Where and with what the runs were done, by their records, in sentences."""
+    """Return where and with what the runs were done, by their records, in sentences."""
     places: Counter[str] = Counter()
     seconds: list[float] = []
     for task, key in runs.groups:
@@ -53,7 +53,7 @@ def _of(known: int, total: int) -> str:
 
 
 def missing_runs(item: Item, runs: PaperRuns, *, is_shown: bool) -> list[str]:
-    """What an item lacks, as Markdown; nothing if all its runs are there."""
+    """Return what an item lacks, as Markdown; empty if all its runs are there."""
     missing: dict[str, list[str]] = {}
     for task, variant in needed([item]):
         if not runs.has(task, variant.key):
@@ -66,7 +66,7 @@ def missing_runs(item: Item, runs: PaperRuns, *, is_shown: bool) -> list[str]:
 
 
 def unused_records(runs: PaperRuns) -> list[str]:
-    """The records that there are besides those used, as Markdown."""
+    """Return the records besides those used, as Markdown."""
     if not runs.unused:
         return []
     return ["", "## Records that this page does not use", "", *(f"- {markdown_text(words)}" for words in runs.unused)]

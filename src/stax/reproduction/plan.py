@@ -1,4 +1,4 @@
-"""What each figure of the paper needs: methods and tasks, as a campaign that can be stopped and taken up again."""
+"""The runs that each figure of the paper needs, as a campaign that can be stopped and continued."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from stax.errors import InvalidInputError
+from stax.errors import InvalidInputError, no_such
 from stax.runs.campaign import Campaign, CampaignRun, fitted_runs
 from stax.runs.config import make_config
 from stax.runs.folder import RunFolder
-from stax.search.parameters import no_such
+from stax.search.methods import METHODS
 
 PAPER_BUDGET, PAPER_SEEDS = 500_000, 15
 QUICK_BUDGET, QUICK_SEEDS = 1_500, 2
@@ -29,7 +29,7 @@ PAPER_COVERAGE = {
 MINIMUM_SEEDS = 5
 """Seeds that every group of a claim needs; with fewer there is no verdict."""
 TASKS = {"curling": "Curling", "hard-maze": "HardMaze", "redundant-arm": "Redundant Arm"}
-"""In the paper's order, with its names."""
+"""The methods in the paper's order, with its names."""
 
 
 @dataclass(frozen=True)
@@ -37,30 +37,26 @@ class Variant:
     """A method as the paper has it."""
 
     key: str
-    """In the names of folders."""
+    """Name in the names of folders."""
     name: str
-    """In the paper."""
+    """Name in the paper."""
     algo: str
     parameters: dict[str, Any] = field(default_factory=dict)
     tasks: tuple[str, ...] = tuple(TASKS)
     learned: bool = True
 
 
+def _of_method(algo: str) -> Variant:
+    method = METHODS[algo]
+    return Variant(algo, method.paper_name, algo, learned=method.is_learned)
+
+
 VARIANTS = {
     variant.key: variant
     for variant in (
-        Variant("ns", "NS", "ns", learned=False),
-        Variant("map-elites", "ME", "map-elites", learned=False),
-        Variant("moo-nr", "MOO-NR", "moo-nr", learned=False),
-        Variant("serene", "SERENE", "serene", learned=False),
-        Variant("taxons", "TAXONS", "taxons"),
-        Variant("stax", "STAX", "stax"),
+        *map(_of_method, ("ns", "map-elites", "moo-nr", "serene", "taxons", "stax")),
         Variant("stax-ef", "STAX_ef", "stax", {"task.view": "end-effector"}, ("redundant-arm",)),
-        Variant("stax-single", "STAX_single", "stax-single"),
-        Variant("stax-alt-multi", "STAX-ALT_multi", "stax-alt-multi"),
-        Variant("stax-alt-single", "STAX-ALT_single", "stax-alt-single"),
-        Variant("stax-nt", "STAX-NT", "stax-nt"),
-        Variant("stax-reset", "STAX_reset", "stax-reset"),
+        *map(_of_method, ("stax-single", "stax-alt-multi", "stax-alt-single", "stax-nt", "stax-reset")),
     )
 }
 BASELINES = ("ns", "map-elites", "moo-nr", "serene", "taxons", "stax")
@@ -96,7 +92,7 @@ ALL = "all"
 
 
 def chosen_items(name: str) -> list[Item]:
-    """The item of this name; all of them for `all`."""
+    """Return the item of this name; all of them for `all`."""
     if name == ALL:
         return list(ITEMS.values())
     if name not in ITEMS:

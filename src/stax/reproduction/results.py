@@ -85,18 +85,18 @@ class PaperRuns:
 
     @property
     def words(self) -> str:
-        """What was run, for captions."""
+        """Return what was run, for captions."""
         return self.words_about({self.budget})
 
     def words_about_ends(self, keys: Sequence[str]) -> str:
-        """What was run, for captions of what is told of the ends of runs, however many evaluations they have."""
+        """Return what was run, for captions about the ends of runs, however many evaluations they have."""
         runs = [run for (_, key), group in self.groups.items() if key in keys for run in group.group.runs]
         return self.words_about({run.evaluations for run in runs} or {self.budget})
 
     def words_about(self, evaluations: set[int]) -> str:
-        """What was run, with these evaluations, seeds, preset and changed parameters."""
+        """Return what was run, with these evaluations, seeds, preset and changed parameters."""
         most = max((len(group.measured) for group in self.groups.values()), default=self.seeds)
-        # Of a stranger's records these may be a stranger's words.
+        # Records may come from a stranger, and these texts with them.
         changes = f", {printable(in_words(self.changed), 500)}" if self.changed else ""
         seeds = f"{_range(self.seeds, most)} {'seed' if most == 1 else 'seeds'}"
         return f"{_range(min(evaluations), max(evaluations))} evaluations, {seeds}, preset {self.preset}{changes}"

@@ -12,9 +12,9 @@ from stax.analysis.records.record import Record
 from stax.errors import InvalidInputError, printable
 from stax.reproduction.plan import MINIMUM_SEEDS, QUICK_BUDGET, TASKS, VARIANTS, Item, Variant, needed
 from stax.reproduction.results import PaperRuns, title
-from stax.runs.config import settings_allowed
+from stax.run_settings import RunSettings
 from stax.runs.options import as_text
-from stax.search.parameters import allowed
+from stax.search.parameters import Parameters
 from stax.tasks import make_task
 from stax.wording import counted
 
@@ -42,7 +42,7 @@ class _Found:
         return self.records[0].evaluations
 
     def words(self) -> str:
-        """In a list of records."""
+        """Return the text for a list of records."""
         config = self.records[0].config
         name = self.variant.name if self.variant else config.algo
         changes = f", {in_words(self.changed)}" if self.changed else ""
@@ -109,13 +109,13 @@ def paper_runs(
 
 
 def _longest(groups: Sequence[_Found]) -> _Found:
-    """The group with the most evaluations, of those with enough seeds for verdicts, or with as many as any."""
+    """Return the group with the most evaluations, of those with enough seeds for verdicts, or with as many as any."""
     enough = min(MINIMUM_SEEDS, max(len(group.records) for group in groups))
     return max((group for group in groups if len(group.records) >= enough), key=lambda group: group.evaluations)
 
 
 def _measured(group: _Found, evaluations: int | None) -> MeasuredGroup:
-    """The runs of a group with their courses, of the first so many evaluations if they are given."""
+    """Return the runs of a group with their courses, up to a number of evaluations if one is given."""
     variant, records = group.variant, group.records
     assert variant
     check_seeds(records)
@@ -132,9 +132,7 @@ def _check_task(name: str, records: Iterable[Record]) -> None:
     for record in records:
         for what in ("ground_truth_bounds", "reward_areas"):
             if getattr(record.task, what) != getattr(task, what):
-                raise InvalidInputError(
-                    f"The record {str(record.path)!r} is damaged: the {what} that it tells of are not those of {name!r}."
-                )
+                raise InvalidInputError(f"The record {str(record.path)!r} is damaged: its {what} are not those of {name!r}.")
 
 
 # Which records are alike
@@ -183,16 +181,16 @@ def _with_changes(found: Sequence[_Found], changed: Mapping[str, Any] | None) ->
 
 
 def _has(group: _Found, changed: Mapping[str, Any]) -> bool:
-    """Whether the runs have these parameters, and are otherwise as their preset and method have it."""
+    """Return whether the runs have these parameters, and otherwise those of their preset and method."""
     config = group.records[0].config
-    known, settings = allowed(), settings_allowed()
+    known, settings = Parameters.described(), RunSettings.described()
     for name, value in changed.items():
         if name in settings:  # they decide nothing
             continue
         if name.startswith("task."):
             given, own = value, config.task_options.get(name.removeprefix("task."))
         else:
-            given, own = known[name].check(name, value), getattr(config.parameters, name)
+            given, own = known[name].constraint.check(f"Parameter {name}", value), getattr(config.parameters, name)
         if as_text(given) != as_text(own):
             return False
     return group.changed.keys() <= changed.keys()

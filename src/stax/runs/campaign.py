@@ -8,7 +8,10 @@
     [parameters]
     population_size = 50
 
-What there is to do is told by the folders, so a campaign that is called again does what is missing. `campaign_work` does it.
+The folders show what there is to do, so a campaign that is called again does what is missing. `campaign_work` does it.
+
+A campaign has no state of its own. `campaign.csv` is written for people and for `stax compare`. It is read only for the reason
+of a run that failed without leaving anything else.
 """
 
 from __future__ import annotations
@@ -21,16 +24,19 @@ from pathlib import Path
 from typing import Any
 
 from stax.compiling import available_threads
-from stax.errors import InvalidInputError, check_choice, check_whole, printable, shortened, shown
+from stax.constraints import check_choice, check_whole
+from stax.errors import InvalidInputError, no_such, printable, shortened, shown
 from stax.input_limits import LARGEST_SEED, MOST_RUNS
+from stax.run_settings import BACKENDS
 from stax.runs import limits
-from stax.runs.config import BACKENDS, RunConfig, is_address, make_config, read_toml, settings_allowed, split_table
+from stax.runs.config import RunConfig, is_address, is_parameter, make_config, read_toml, split_table
 from stax.runs.csv_text import csv_for_people, without_quote
 from stax.runs.files import read_csv, write_text
 from stax.runs.folder import RunFolder, is_leftover
+from stax.runs.reader import RunReader
+from stax.runs.status import RunStatus
 from stax.search.making import fit, make_space
 from stax.search.methods import find_method
-from stax.search.parameters import allowed, no_such
 from stax.tasks import make_task
 from stax.tasks.task import Task
 
@@ -47,11 +53,12 @@ KEYS = (
     "backend",
     "address",
     "parameters",
+    "task_options",
     "overrides",
 )
-"""What a campaign's file may say."""
+"""Keys of a campaign's file."""
 OVERRIDE_KEYS = ("name", "tasks", "algos", "budget", "preset", "parameters")
-"""What each of its overrides may say."""
+"""Keys of each of its overrides."""
 TABLE = "campaign.csv"
 """The file of a campaign with a row per run."""
 COLUMNS = (
@@ -84,10 +91,10 @@ class Override:
 
     name: str = ""
     tasks: tuple[str, ...] | None = None
-    """Those it is for; all if None."""
+    """Tasks it is for; all if None."""
     algos: tuple[str, ...] | None = None
     given: dict[str, Any] = field(default_factory=dict)
-    """Its budget and preset."""
+    """Budget and preset, if it changes them."""
     parameters: dict[str, Any] = field(default_factory=dict)
 
     def is_for(self, task: str, algo: str) -> bool:
@@ -101,16 +108,15 @@ class CampaignRun:
     folder: RunFolder
     config: RunConfig
     override: str = ""
-    status: str = "new"
-    """new, running, interrupted, failed or finished; elsewhere if a process that is not the campaign's works on it."""
+    status: RunStatus = RunStatus.NOT_BEGUN
     evaluations: int = 0
     coverage: float | None = None
     max_reward: list[float] = field(default_factory=list)
     """The highest reward per reward area."""
     seconds: float = 0.0
-    """What it has taken so far."""
+    """Seconds that it has taken so far."""
     error: str = ""
-    """Why it failed."""
+    """Reason why it failed."""
 
     @property
     def name(self) -> str:
@@ -118,37 +124,24 @@ class CampaignRun:
 
     @property
     def kind(self) -> tuple[str, str, str]:
-        """Runs of the same task, method and override differ in their seed alone."""
+        """Task, method and override; runs of the same kind differ in their seed alone."""
         return self.config.task, self.config.algo, self.override
 
     @property
     def begun(self) -> bool:
-        """Whether there is something that can be resumed, be it from its beginning."""
+        """Whether the run has a configuration, so that it can be resumed."""
         return (self.folder.path / "config.toml").is_file()
 
-    @property
-    def resumes_from(self) -> int:
-        """Evaluations that need not be done again."""
-        kept = self.folder.checkpoints()
-        return int(kept[0].stem) if kept else 0
-
-    def read_summary(self) -> str:
-        """Takes over what the folder's summary says; returns the status that stands there, nothing if there is none."""
-        summary = self.folder.summary()
-        try:
-            self.evaluations = int(summary.get("evaluations", 0))
-            self.coverage = None if summary.get("coverage") is None else float(summary["coverage"])
-            self.max_reward = [float(reward) for reward in summary.get("max_reward", ())]
-            self.seconds = float(summary["seconds"]["total"]) if summary else 0.0
-        except (KeyError, TypeError, ValueError) as error:
-            raise InvalidInputError(
-                f"The summary in {str(self.folder.path)!r} is damaged ({type(error).__name__}: {error})."
-            ) from None
-        self.error = printable(summary.get("error", ""), _ERROR_LENGTH)
-        return str(summary.get("status", ""))
+    def read(self) -> RunReader:
+        """Take over how far the run has come by its folder, and return the folder's reader; the status stays as it was."""
+        run = RunReader(self.folder.path)
+        self.evaluations, self.error = run.evaluations, run.error
+        if run.summary:
+            self.coverage, self.max_reward, self.seconds = run.coverage, run.max_reward, run.seconds["total"]
+        return run
 
     def row(self) -> dict[str, Any]:
-        """Of the campaign's table."""
+        """Return the row of the campaign's table."""
         return {
             "folder": self.name,
             "task": self.config.task,
@@ -171,14 +164,14 @@ class Campaign:
 
     out: Path
     runs: list[CampaignRun]
-    """Seeds first: each task and method has a first result early on."""
+    """All runs of the first seed come first, so that each task and method has a result early on."""
     processes: int | None
     """Runs at a time; None for as many as there are cores for."""
     workers: int
     """Cores of each run."""
     backend: str = "local"
     address: str | None = None
-    """Of the Ray cluster."""
+    """Address of the Ray cluster."""
 
     @property
     def local_processes(self) -> int:
@@ -187,17 +180,17 @@ class Campaign:
 
     def to_do(self, *, skip_failed: bool = False) -> list[CampaignRun]:
         """Return the runs that are neither finished nor done by another process, without those that failed if these are skipped."""
-        skipped = ("finished", "elsewhere", "failed") if skip_failed else ("finished", "elsewhere")
+        skipped = {RunStatus.FINISHED, RunStatus.ELSEWHERE} | ({RunStatus.FAILED} if skip_failed else set())
         return [run for run in self.runs if run.status not in skipped]
 
     def look(self) -> None:
-        """Finds out from the folders how far every run has come; refuses folders that hold something else."""
+        """Find out from the folders how far every run has come; a folder that holds something else is refused."""
         remembered = self._failures()
         for run in self.runs:
             _look(run, remembered.get(run.name, ""))
 
     def _failures(self) -> dict[str, str]:
-        """The errors that the table knows of: a run that failed at once may have left nothing else."""
+        """Return the errors of the table by folder: a run that failed at once may have left nothing else."""
         path = self.out / TABLE
         if not path.is_file():
             return {}
@@ -219,23 +212,24 @@ def read_table(path: Path) -> Iterator[dict[str, str]]:
 
 def _look(run: CampaignRun, remembered: str) -> None:
     path = run.folder.path
-    run.status = "new"
+    run.status = RunStatus.NOT_BEGUN
     if path.exists() and not path.is_dir():
         raise InvalidInputError(f"{str(path)!r} is a file, where the campaign wants the folder of a run.")
     if run.begun:
-        _check_same(run)
-        status = run.read_summary()
-        run.status = status if status in ("finished", "failed") else "interrupted"
+        there = run.read()
+        _check_same(run, there.config)
+        run.status = there.status if there.status in (RunStatus.FINISHED, RunStatus.FAILED) else RunStatus.INTERRUPTED
     elif path.is_dir() and not all(is_leftover(entry) for entry in path.iterdir()):
         raise InvalidInputError(f"{str(path)!r} is not the folder of a run: it has no config.toml; move it away.")
-    if run.status != "finished" and path.is_dir() and run.folder.in_use:
-        run.status = "elsewhere"
-    elif run.status != "finished" and not run.evaluations and remembered:
-        run.status, run.error = "failed", run.error or remembered
+    if run.status is RunStatus.FINISHED:
+        return
+    if path.is_dir() and run.folder.in_use:
+        run.status = RunStatus.ELSEWHERE
+    elif not run.evaluations and remembered:
+        run.status, run.error = RunStatus.FAILED, run.error or remembered
 
 
-def _check_same(run: CampaignRun) -> None:
-    there, _ = run.folder.read_config()
+def _check_same(run: CampaignRun, there: RunConfig) -> None:
     differing = sorted(run.config.differences(there))
     if differing:
         raise InvalidInputError(
@@ -248,7 +242,7 @@ def _check_same(run: CampaignRun) -> None:
 
 
 def read_campaign(path: Path, changed: Mapping[str, Any] | None = None) -> Campaign:
-    """The campaign that a file describes, with some of its keys changed; every run is checked, none is looked at yet."""
+    """Return the campaign that a file describes, with some of its keys changed; runs are checked, but no folder is read yet."""
     table, where = read_toml(path), str(path)
     table |= {key: value for key, value in (changed or {}).items() if value is not None}
     if (changed or {}).get("backend") == "local":
@@ -265,6 +259,7 @@ def read_campaign(path: Path, changed: Mapping[str, Any] | None = None) -> Campa
     processes = table.get("processes")
     given = {key: table[key] for key in ("budget", "preset", "device") if key in table} | {"workers": workers}
     parameters = _parameters(table, where)
+    options = _task_options(table.get("task_options", {}), tasks, where)
     out = table.get("out", str(Path("runs") / path.stem))
     if not isinstance(out, str) or not out or not out.isprintable() or len(out) > _LONGEST_PATH:
         raise InvalidInputError(f"out in {where} must be a folder, not {shown(out)}.")
@@ -283,7 +278,7 @@ def read_campaign(path: Path, changed: Mapping[str, Any] | None = None) -> Campa
     for seed in seeds:
         for task, algo, override in combinations:
             one = {**given, **override.given, "task": task, "algo": algo, "seed": seed}
-            config = make_config(one, {**parameters, **override.parameters})
+            config = make_config(one, {**parameters, **options.get(task, {}), **override.parameters})
             folder = RunFolder(Path(out) / _folder_name(config, override.name))
             runs.append(CampaignRun(folder, config, override.name))
     _check_folders(runs)
@@ -304,7 +299,7 @@ def _check_keys(table: Mapping[str, Any], known: Sequence[str], where: str) -> N
     for key in table:
         if key in known:
             continue
-        if key in allowed() or key in settings_allowed() or key == "task":
+        if key == "task" or is_parameter(key):
             hint = "; a list of tasks is called tasks" if key == "task" else ""
             raise InvalidInputError(f"{where}: {key} belongs in the table [parameters]{hint}.")
         raise InvalidInputError(f"{where}: {no_such('key', key, known)}")
@@ -343,6 +338,18 @@ def _seeds(given: Any, where: str) -> list[int]:
 
 def _parameters(table: Mapping[str, Any], where: str) -> dict[str, Any]:
     return split_table({"parameters": table.get("parameters", {})}, where)[1]
+
+
+def _task_options(given: Any, tasks: Sequence[str], where: str) -> dict[str, dict[str, Any]]:
+    """Return the parameters `task.<option>` that the file gives for some of its tasks."""
+    if not isinstance(given, dict) or not all(isinstance(options, dict) for options in given.values()):
+        raise InvalidInputError(f"task_options in {where} must be tables [task_options.TASK], not {shown(given)}.")
+    for task in given:
+        if task not in tasks:
+            raise InvalidInputError(
+                f"task_options in {where} is for {shown(task)}, which is not among the campaign's tasks: {', '.join(tasks)}."
+            )
+    return {task: split_table({"parameters": {"task": options}}, where)[1] for task, options in given.items()}
 
 
 def _overrides(given: Any, tasks: Sequence[str], algos: Sequence[str], where: str) -> list[Override]:
@@ -387,7 +394,7 @@ def _chosen(key: str, table: Mapping[str, Any], known: Sequence[str], where: str
 def _combinations(
     tasks: Sequence[str], algos: Sequence[str], overrides: Sequence[Override]
 ) -> Iterator[tuple[str, str, Override]]:
-    """Where no override is meant, a run without changes is."""
+    """Yield all combinations of a task, a method and an override; one without changes where no override applies."""
     for task in tasks:
         for algo in algos:
             for override in [one for one in overrides if one.is_for(task, algo)] or [Override()]:
@@ -395,13 +402,13 @@ def _combinations(
 
 
 def _folder_name(config: RunConfig, override: str) -> str:
-    """<task>-<algo>[-<override>]-<seed>, fit for a folder."""
+    """Return <task>-<algo>[-<override>]-<seed>, with only characters that a folder may have."""
     words = [config.task, config.algo, *([override] if override else []), str(config.seed)]
     return re.sub(r"[^A-Za-z0-9_.-]+", "-", "-".join(words)).lstrip(".-")
 
 
 def _check_folders(runs: Sequence[CampaignRun]) -> None:
-    """Two names may look alike to a file system."""
+    """Refuse names of folders that are too long, or that a file system may take for the same."""
     taken: dict[str, CampaignRun] = {}
     for run in runs:
         if len(run.name) > _LONGEST_FOLDER:
@@ -420,18 +427,16 @@ def _check_folders(runs: Sequence[CampaignRun]) -> None:
 
 
 def fitted_runs(runs: Sequence[CampaignRun]) -> list[CampaignRun]:
-    """The runs with all parameters as they will be used; tasks are made for that, but do nothing."""
+    """Return the runs with all parameters as they will be used; tasks are made for that, but evaluate nothing."""
     tasks: dict[str, Task] = {}
     fitted = []
     for run in runs:
         config = run.config
         made = repr((config.task, sorted(config.task_options.items())))
         task = tasks[made] if made in tasks else tasks.setdefault(made, make_task(config.task, **config.task_options))
-        method, parameters = fit(
-            config.algo, task, budget=config.budget, preset=config.preset, parameters=vars(config.parameters)
-        )
+        method, parameters = fit(find_method(config.algo), task, config.parameters, budget=config.budget)
         if parameters.descriptor != "learned" or "autoencoder" in {**config.code, **config.objects}:
-            # It says if the task does not have what is compared, or the autoencoder does not fit; built-in ones need no check.
+            # Raises if the task lacks the descriptor, or the autoencoder does not fit; built-in ones need no check.
             make_space(task, method, parameters, config.seed, config.device)
         fitted.append(replace(run, config=replace(config, parameters=parameters)))
     return fitted

@@ -1,17 +1,21 @@
-"""How long runs of a campaign will take, from those of the same kind that are done, or from a short trial."""
+"""Estimates of how long runs of a campaign take, from finished ones of the same kind or from a short trial."""
 
 from __future__ import annotations
 
 import heapq
 import math
+import subprocess
+import sys
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 from stax.errors import exits_as_failures
 from stax.runs.campaign import CampaignRun
 from stax.runs.config import RunConfig
 from stax.runs.cores import sharing_cores
+from stax.runs.status import RunStatus
 from stax.search.making import make_search
 from stax.search.search import Search
 from stax.tasks import make_task
@@ -21,25 +25,26 @@ _TRIAL_IMAGES = 400
 """Observations that a training episode of a trial sees at most."""
 _USUAL_IMAGES = 2000
 """Observations that an episode without a limit is taken to see at least."""
-_TELLING_SHARE = 0.05
+_LEAST_SHARE = 0.05
+"""Share of its budget that a run must have done for an estimate."""
 Kind = tuple[str, str, str]
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """How long a run takes from its beginning to its end."""
+    """The time that a run takes from its beginning to its end."""
 
     seconds: float
     at_least: bool = False
     """Whether there is something that could not be estimated."""
 
 
-def seconds_by_kind(runs: Iterable[CampaignRun], statuses: Sequence[str] = ("finished",)) -> dict[Kind, float]:
-    """What a run of each kind takes, as far as runs of these statuses tell; one that has only begun tells nothing."""
+def seconds_by_kind(runs: Iterable[CampaignRun], statuses: Sequence[RunStatus] = (RunStatus.FINISHED,)) -> dict[Kind, float]:
+    """Return the seconds that a run of each kind takes, judging by runs of these statuses that have done a part of their budget."""
     spent: dict[Kind, tuple[float, int]] = {}
     budgets: dict[Kind, int] = {}
     for run in runs:
-        if run.status in statuses and run.evaluations >= _TELLING_SHARE * run.config.budget:
+        if run.status in statuses and run.evaluations >= _LEAST_SHARE * run.config.budget:
             seconds, evaluations = spent.get(run.kind, (0.0, 0))
             spent[run.kind] = seconds + run.seconds, evaluations + run.evaluations
             budgets[run.kind] = run.config.budget
@@ -47,26 +52,33 @@ def seconds_by_kind(runs: Iterable[CampaignRun], statuses: Sequence[str] = ("fin
 
 
 def seconds_together(seconds: Iterable[float], room: int) -> float:
-    """How long runs take that are done so many at a time, in this order, each when the first of them has room."""
+    """Return the seconds that runs take if `room` of them are done at a time, in this order."""
     free = [0.0] * room
     for taken in seconds:
         heapq.heapreplace(free, free[0] + taken)
     return max(free)
 
 
+@cache
+def start_seconds(*, learns: bool) -> float:
+    """Measure the seconds that the process of a run takes to start, before its own clock runs.
+
+    Args:
+        learns: whether the time to load PyTorch counts, which the clock of a run that is done includes.
+    """
+    modules = ["stax.runs.campaign_processes", *(["stax.representation.learned"] if learns else [])]
+    code = f"import sys; sys.path[:] = {sys.path!r}; import {', '.join(modules)}"
+    began = time.perf_counter()
+    subprocess.run([sys.executable, "-c", code], check=False, stdin=subprocess.DEVNULL, capture_output=True)
+    return time.perf_counter() - began
+
+
 def try_out(config: RunConfig) -> Estimate:
-    """Searches for a couple of seconds, in this process and without any file, and concludes from that."""
+    """Search for a couple of seconds, in this process and without any file, and estimate the time of the whole run from that."""
     task = make_task(config.task, **config.task_options)
     images = config.parameters.max_images_per_episode
     parameters = vars(config.parameters) | {"max_images_per_episode": min(images or _TRIAL_IMAGES, _TRIAL_IMAGES)}
-    seen = 0
-
-    def count_images(search: Search, event: str) -> None:
-        nonlocal seen
-        episode = getattr(search.space, "last_episode", None)
-        if event == "training" and episode is not None:
-            seen += episode.images_seen
-
+    seen = episodes_seen = 0
     learns = config.parameters.descriptor == "learned"
     with exits_as_failures(f"Task {task.name!r}"), sharing_cores(task, workers=config.workers, learns=learns):
         search = make_search(
@@ -76,7 +88,6 @@ def try_out(config: RunConfig) -> Estimate:
             seed=config.seed,
             preset=config.preset,
             device=config.device,
-            observer=count_images,
             **parameters,
         )
         # The first batch may have something compiled or loaded.
@@ -84,8 +95,11 @@ def try_out(config: RunConfig) -> Estimate:
         before, began = search.evaluations, time.perf_counter()
         while not search.done and (time.perf_counter() < began + TRIAL_SECONDS or (search.trains and not seen)):
             search.tell(task.evaluate(search.ask()))
+            if search.training_episodes > episodes_seen:
+                episodes_seen = search.training_episodes
+                seen += search.space.last_episode.images_seen  # type: ignore[attr-defined]
         taken = time.perf_counter() - began
-    training = search.stopwatch.seconds["training"]
+    training = search.record.stopwatch.seconds["training"]
     each = max(taken - training, 0.0) / max(search.evaluations - before, 1)
     an_image = training / seen if seen else 0.0
     episodes = _training_episodes(search, config.budget) * (images or _USUAL_IMAGES)
@@ -93,10 +107,13 @@ def try_out(config: RunConfig) -> Estimate:
 
 
 def _training_episodes(search: Search, budget: int) -> float:
-    """Algorithm 1 waits a chunk of exploration longer after each; with emitters, about half of the chunks are exploration."""
+    """Estimate the number of training episodes.
+
+    Algorithm 1 waits a chunk of exploration longer after each; with emitters, about half of the chunks are exploration.
+    """
     if not search.trains:
         return 0.0
     generation = search.parameters.population_size * search.parameters.offspring_per_parent
     chunk = generation * math.ceil(search.parameters.chunk_size / generation)
-    chunks = budget / chunk / (2 if search.emitters_made else 1)
+    chunks = budget / chunk / (2 if search.emitter_records() else 1)
     return math.sqrt(2 * chunks)

@@ -1,7 +1,10 @@
 """Runs of a campaign in processes of this machine, one each, so that nothing of a run leaks into another.
 
-A process is told over its standard input which run it is to do, and goes on until the run is done or the input is closed:
-by the campaign, or because the campaign is no more. Then it stops at the next rest. What it prints is kept in a log.
+A process reads from its standard input which run to do, and stops at the next rest when the input is closed: by the campaign,
+or because the campaign's process has ended. What it prints is kept in a log.
+
+Processes are started by a plain command rather than by multiprocessing. Each is then in a process group of its own and prints
+to its log from the first moment, and a user's script is not imported again.
 """
 
 from __future__ import annotations
@@ -15,7 +18,6 @@ import subprocess
 import sys
 import threading
 from contextlib import suppress
-from dataclasses import asdict
 from pathlib import Path
 from typing import IO, Any
 
@@ -23,16 +25,17 @@ from stax.errors import InvalidInputError
 from stax.runs.campaign import CampaignRun
 from stax.runs.campaign_work import Outcome, do_run
 from stax.runs.files import inside, open_regular, open_to_append
+from stax.runs.status import RunStatus
 
 LOGS = "logs"
 _LOG_BYTES = 2**16
-"""Bytes at the end of a log that its last line is looked for in."""
-_MOST_WORDS = 4000
-"""Characters of an error that are passed on: a pipe holds some more."""
+"""Bytes at the end of a log in which its last line is searched for."""
+_ERROR_LENGTH = 4000
+"""Characters of an error that are passed on; a pipe holds some more."""
 
 
 class LocalProcesses:
-    """The place where `room` runs are done at a time, with logs in the campaign's folder."""
+    """A place for runs in local processes, `room` at a time, with logs in the campaign's folder."""
 
     def __init__(self, out: Path, room: int) -> None:
         self.room = room
@@ -42,18 +45,18 @@ class LocalProcesses:
 
     def begin(self, run: CampaignRun) -> None:
         self._logs.mkdir(exist_ok=True)
-        # All that is importable here is there; the main module, which may be a script without a guard, is not run again.
+        # What is importable here is importable there; the main module, which may be a script without a guard, is not run again.
         code = f"import sys; sys.path[:] = {sys.path!r}; from stax.runs.campaign_processes import main; main()"
         with open_to_append(self._log(run)) as log:
-            # The name is for whoever looks at the list of processes.
+            # The last argument is only for the list of processes.
             command = [sys.executable, "-c", code, f"stax campaign: {run.name}"]
-            process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, **_apart())
+            process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, **_own_group())
         self._processes[run] = process
         with suppress(BrokenPipeError):  # it died at once, which is noticed later
-            _of(process.stdin).write(pickle.dumps((str(run.folder.path), run.config)))
-            _of(process.stdin).flush()
+            _opened(process.stdin).write(pickle.dumps((str(run.folder.path), run.config)))
+            _opened(process.stdin).flush()
         if self._stopping:
-            _hang_up(process)
+            _close_input(process)
 
     def ended(self) -> list[tuple[CampaignRun, Outcome]]:
         over = [(run, process) for run, process in self._processes.items() if process.poll() is not None]
@@ -61,24 +64,25 @@ class LocalProcesses:
 
     def _outcome(self, run: CampaignRun, process: subprocess.Popen[bytes]) -> Outcome:
         del self._processes[run]
-        # What the task has left running ends with the run, and could otherwise hold the pipe open for ever.
+        # Processes that the task has left running end with the run; they could hold the pipe open for ever.
         _kill(process)
-        with _of(process.stdout) as report:
+        with _opened(process.stdout) as report:
             if os.name == "posix":
                 os.set_blocking(report.fileno(), False)
             words = report.read() or b""
-        _hang_up(process)
+        _close_input(process)
         log = self._log(run)
         with suppress(OSError):
             if not log.stat().st_size:
                 log.unlink()
         try:
-            return Outcome(**json.loads(words))
+            status, error = json.loads(words)
+            return Outcome(RunStatus(status), str(error))
         except (ValueError, TypeError):
             pass
         if self._stopping:
-            return Outcome("interrupted")
-        return Outcome("failed", f"Its process {_how_it_ended(process.returncode, log)}.")
+            return Outcome(RunStatus.INTERRUPTED)
+        return Outcome(RunStatus.FAILED, f"Its process {_how_it_ended(process.returncode, log)}.")
 
     def _log(self, run: CampaignRun) -> Path:
         return self._logs / f"{run.name}.log"
@@ -86,7 +90,7 @@ class LocalProcesses:
     def ask_to_stop(self) -> None:
         self._stopping = True
         for process in self._processes.values():
-            _hang_up(process)
+            _close_input(process)
 
     def end_at_once(self) -> None:
         self._stopping = True
@@ -97,18 +101,18 @@ class LocalProcesses:
         self.end_at_once()
         for process in self._processes.values():
             process.wait()
-            _hang_up(process)
-            _of(process.stdout).close()
+            _close_input(process)
+            _opened(process.stdout).close()
         with suppress(OSError):  # there are logs in it, or there never was one
             self._logs.rmdir()
 
 
-def _apart() -> dict[str, Any]:
-    """A group of its own: Ctrl-C on the terminal is for the campaign to decide on."""
+def _own_group() -> dict[str, Any]:
+    """Return the options for a process group of its own, since the campaign handles Ctrl-C on the terminal."""
     return {"process_group": 0} if os.name == "posix" else {"creationflags": getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0)}
 
 
-def _of(pipe: IO[bytes] | None) -> IO[bytes]:
+def _opened(pipe: IO[bytes] | None) -> IO[bytes]:
     assert pipe is not None
     return pipe
 
@@ -121,13 +125,13 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
     process.kill()
 
 
-def _hang_up(process: subprocess.Popen[bytes]) -> None:
+def _close_input(process: subprocess.Popen[bytes]) -> None:
     with suppress(BrokenPipeError):
-        _of(process.stdin).close()
+        _opened(process.stdin).close()
 
 
 def _how_it_ended(exit_code: int, log: Path) -> str:
-    """In words, as the end of a sentence."""
+    """Return how a process ended, as the end of a sentence."""
     if exit_code >= 0:
         return f"ended with exit code {exit_code}{_last_line(log)}"
     try:
@@ -148,10 +152,10 @@ def _last_line(log: Path) -> str:
 
 
 def main() -> None:
-    """The life of such a process."""
+    """Do the run that standard input describes: the main function of such a process."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     faulthandler.enable()
-    # What a task prints is no report.
+    # What a task prints goes to the log, not to the campaign.
     report = os.dup(1)
     os.dup2(2, 1)
     stopping = threading.Event()
@@ -159,13 +163,12 @@ def main() -> None:
     path, config = pickle.load(sys.stdin.buffer)
     threading.Thread(target=_wait_for_end, args=(stopping,), daemon=True).start()
     outcome = do_run(Path(path), config, stopping.is_set)
-    words = asdict(Outcome(outcome.status, outcome.error[:_MOST_WORDS]))
     with suppress(BrokenPipeError):
-        os.write(report, json.dumps(words).encode())
+        os.write(report, json.dumps([outcome.status, outcome.error[:_ERROR_LENGTH]]).encode())
 
 
 def _wait_for_end(stopping: threading.Event) -> None:
-    # Not by way of sys.stdin, whose lock would be waited for at exit.
+    # Not through sys.stdin, whose lock would be waited for at exit.
     while os.read(0, 1024):
         pass
     stopping.set()

@@ -6,9 +6,8 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from stax.compiling import available_threads
 from stax.errors import InvalidInputError
@@ -16,20 +15,21 @@ from stax.evaluation.ray_connection import RayConnection, import_ray
 from stax.runs.campaign import CampaignRun
 from stax.runs.campaign_work import Outcome, do_run
 from stax.runs.config import RunConfig
+from stax.runs.status import RunStatus
 
-_TRIES = 3
-"""How often the worker of a run may die before the run has failed."""
-_BETWEEN_QUESTIONS = 0.5
+_MOST_DEATHS = 3
+"""Workers of a run that may die before the run has failed."""
+_ASKING_SECONDS = 0.5
 """Seconds between two times that a run asks whether it should stop."""
 
 
 class RayTasks:
-    """The place where each run is a task of `workers` CPUs, in a worker process that is used for nothing else.
+    """A place where each run is a Ray task of `workers` CPUs, in a worker process that does nothing else.
 
     Args:
         room: runs at a time; None for as many as the cluster has CPUs for.
-        workers: CPUs of each.
-        address: of the cluster; None starts one on this machine.
+        workers: CPUs of each run.
+        address: address of the cluster; None starts one on this machine.
     """
 
     def __init__(self, *, room: int | None, workers: int, address: str | None) -> None:
@@ -47,12 +47,12 @@ class RayTasks:
             )
         self.room = room or max(int(self._ray.cluster_resources().get("CPU", 1)) // workers, 1)
         self._do = self._ray.remote(num_cpus=workers, max_retries=0, max_calls=1)(_do)
-        self._bell = self._ray.remote(num_cpus=0)(Bell).remote()
+        self._stop_flag = self._ray.remote(num_cpus=0)(StopFlag).remote()
 
     def begin(self, run: CampaignRun) -> None:
-        # Workers have folders of their own to be in.
+        # Workers have working folders of their own.
         path = str(run.folder.path.absolute())
-        self._results[run] = self._do.remote(path, run.config, self._bell, sys.path)
+        self._results[run] = self._do.remote(path, run.config, self._stop_flag, sys.path)
 
     def ended(self) -> list[tuple[CampaignRun, Outcome]]:
         if not self._results:
@@ -71,24 +71,24 @@ class RayTasks:
         return outcomes
 
     def _outcome(self, run: CampaignRun, result: Any) -> Outcome | None:
-        """None if the run is to be resumed by another worker."""
+        """Return the outcome of a run; None if another worker is to resume it."""
         try:
-            return Outcome(**self._ray.get(result))
+            return cast(Outcome, self._ray.get(result))
         except self._ray.exceptions.RayTaskError as error:
-            # Not the run's own failure, which would have been put in words: what it needs is not there, say.
+            # Not a failure of the run itself, which `do_run` returns: the worker may lack a package, say.
             lines = [line for line in str(error).strip().splitlines() if line.strip()]
-            return Outcome("failed", f"It cannot be done on the cluster: {lines[-1].strip()}")
+            return Outcome(RunStatus.FAILED, f"It cannot be done on the cluster: {lines[-1].strip()}")
         except self._ray.exceptions.RayError as error:
             self._deaths[run] += 1
             if self._stopping:
-                return Outcome("interrupted")
-            if self._deaths[run] < _TRIES:
+                return Outcome(RunStatus.INTERRUPTED)
+            if self._deaths[run] < _MOST_DEATHS:
                 return None
-            return Outcome("failed", f"Its Ray worker died {_TRIES} times ({type(error).__name__}).")
+            return Outcome(RunStatus.FAILED, f"Its Ray worker died {_MOST_DEATHS} times ({type(error).__name__}).")
 
     def ask_to_stop(self) -> None:
         self._stopping = True
-        self._bell.ring.remote()
+        self._stop_flag.set.remote()
 
     def end_at_once(self) -> None:
         self._stopping = True
@@ -98,41 +98,41 @@ class RayTasks:
     def close(self) -> None:
         if self._ray.is_initialized():
             self.end_at_once()
-            self._ray.kill(self._bell)
+            self._ray.kill(self._stop_flag)
         self._connection.close()
 
 
-class Bell:
-    """Rung when the campaign is to stop."""
+class StopFlag:
+    """An actor that says whether the campaign is to stop."""
 
     def __init__(self) -> None:
-        self._rung = False
+        self._raised = False
 
-    def ring(self) -> None:
-        self._rung = True
+    def set(self) -> None:
+        self._raised = True
 
-    def rung(self) -> bool:
-        return self._rung
+    def is_set(self) -> bool:
+        return self._raised
 
 
-def _do(path: str, config: RunConfig, bell: Any, importable: list[str]) -> dict[str, Any]:
-    """A run in a worker."""
-    # For a task's module that lies beside the campaign's file on the same machine, or at the same place on another.
+def _do(path: str, config: RunConfig, stop_flag: Any, importable: list[str]) -> Outcome:
+    """Do a run in a worker."""
+    # A task's module may be beside the campaign's file on this machine, or at the same path on another.
     sys.path.extend(entry for entry in importable if entry not in sys.path)
-    return asdict(do_run(Path(path), config, _listening(bell)))
+    return do_run(Path(path), config, _stop_requested(stop_flag))
 
 
-def _listening(bell: Any) -> Callable[[], bool]:
-    """Whether the bell has been rung, without asking at every rest."""
+def _stop_requested(stop_flag: Any) -> Callable[[], bool]:
+    """Return a function that says whether the flag is set, without asking the actor at every rest."""
     import ray
 
-    heard, asked = False, 0.0
+    known, asked = False, 0.0
 
-    def rung() -> bool:
-        nonlocal heard, asked
-        if not heard and time.monotonic() >= asked + _BETWEEN_QUESTIONS:
+    def is_set() -> bool:
+        nonlocal known, asked
+        if not known and time.monotonic() >= asked + _ASKING_SECONDS:
             asked = time.monotonic()
-            heard = bool(ray.get(bell.rung.remote()))
-        return heard
+            known = bool(ray.get(stop_flag.is_set.remote()))
+        return known
 
-    return rung
+    return is_set

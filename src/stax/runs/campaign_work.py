@@ -1,7 +1,11 @@
-"""Doing a campaign: what is missing is begun or resumed, so many runs at a time, until all have ended or it is asked to stop.
+"""Doing a campaign: what is missing is begun or resumed, so many runs at a time, until all have ended or a stop is requested.
 
-Where runs are done is for a `Place` to know: processes of this machine (`campaign_processes`) or tasks of a Ray cluster
-(`campaign_ray`). How far a run has come is read from its folder, whatever the place.
+A `Place` runs them: processes of this machine (`campaign_processes`) or tasks of a Ray cluster (`campaign_ray`). How far a run
+has come is read from the summary in its folder, twice a second at most, whatever the place. The outcome of a run is what its
+process reports. If the process died without reporting anything, the campaign writes the reason into the summary.
+
+Several campaigns on one folder share the work by the locks of the run folders: the one that comes too late leaves the run
+alone, and looks at it again at the end.
 """
 
 from __future__ import annotations
@@ -13,50 +17,52 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
 from stax.errors import InvalidInputError, in_one_line, shortened
 from stax.runs.campaign import Campaign, CampaignRun
 from stax.runs.config import RunConfig
-from stax.runs.folder import RunFolder
+from stax.runs.reader import RunReader
 from stax.runs.run import RunInterrupted, begin, resume
+from stax.runs.status import RunStatus
 
-_BETWEEN_TURNS = 0.1
-_BETWEEN_LOOKS = 0.5
-"""Seconds between two looks at the summaries of those running; they are renewed every 2 seconds."""
+_TURN_SECONDS = 0.1
+_READ_SECONDS = 0.5
+"""Seconds between two readings of the summaries of running runs; runs write them every 2 seconds."""
 _MOST_TRIES = 3
-"""How often a run is tried that another process seems to be working on whenever it begins."""
+"""Times that a run is tried if another process works on it whenever it begins."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of an attempt to do a run."""
+    """The outcome of an attempt to do a run."""
 
-    status: Literal["finished", "interrupted", "failed", "elsewhere"]
+    status: RunStatus
+    """Finished, interrupted, failed or elsewhere."""
     error: str = ""
-    """Why it failed."""
+    """Reason why it failed."""
 
 
 class Place(Protocol):
-    """Where runs are done, each in a process of its own."""
+    """A place where runs are done, each in its own process."""
 
     room: int
     """Runs at a time."""
 
     def begin(self, run: CampaignRun) -> None:
-        """Starts the process of a run, which begins it or goes on with it."""
+        """Start the process of a run, which begins it or goes on with it."""
 
     def ended(self) -> Sequence[tuple[CampaignRun, Outcome]]:
-        """The runs whose process has ended since this was asked last."""
+        """Return the runs whose process has ended since the last call, with their outcomes."""
 
     def ask_to_stop(self) -> None:
-        """Has all runs stop at their next rest, with everything saved."""
+        """Have all runs stop at their next rest, with everything saved."""
 
     def end_at_once(self) -> None:
-        """Ends all processes."""
+        """Kill all processes."""
 
     def close(self) -> None:
-        """Ends all processes that are left, and leaves the place."""
+        """Kill all processes that are left, and release the place."""
 
 
 Watch = Callable[[str, CampaignRun | None], None]
@@ -71,14 +77,15 @@ def do_campaign(
     asked: Callable[[], int] = lambda: 0,
     skip_failed: bool = False,
 ) -> None:
-    """Does all runs that are not finished; each one's status then tells what became of it.
+    """Do all runs that are not finished, and update the status of each.
 
     Args:
-        campaign: as it was found when it was last looked at.
+        campaign: the campaign, with the statuses of its runs up to date.
         place: where the runs are done.
-        watch: hears of everything.
-        asked: how often it has been asked to stop: once, and the runs stop at their next rest; twice, and they are ended at once.
-        skip_failed: whether runs that have failed before are left alone.
+        watch: called as runs begin, go on and end.
+        asked: returns how many times a stop was requested. After one request the runs stop at their next rest, after two they are
+            killed.
+        skip_failed: whether runs that failed before are left out.
     """
     _Work(campaign, place, watch, skip_failed).do(asked)
 
@@ -89,7 +96,7 @@ class _Work:
         self._waiting = deque(campaign.to_do(skip_failed=skip_failed))
         self._running: list[CampaignRun] = []
         self._tries: Counter[CampaignRun] = Counter()
-        self._last_look = 0.0
+        self._last_reading = 0.0
 
     def do(self, asked: Callable[[], int]) -> None:
         _make_folder(self._campaign.out)
@@ -98,13 +105,13 @@ class _Work:
             while self._running or (self._waiting and not heard):
                 while self._waiting and not heard and len(self._running) < self._place.room:
                     self._begin(self._waiting.popleft())
-                time.sleep(_BETWEEN_TURNS)
+                time.sleep(_TURN_SECONDS)
                 if asked() > heard:
                     heard = asked()
                     self._place.end_at_once() if heard > 1 else self._place.ask_to_stop()
                 for run, outcome in self._place.ended():
                     self._end(run, outcome)
-                self._look()
+                self._read_running()
                 if not self._waiting and not self._running and not heard:
                     self._waiting.extend(self._given_up_elsewhere())
         finally:
@@ -113,57 +120,57 @@ class _Work:
 
     def _begin(self, run: CampaignRun) -> None:
         if run.folder.path.is_dir() and run.folder.in_use:
-            run.status = "elsewhere"
+            run.status = RunStatus.ELSEWHERE
             return
         self._tries[run] += 1
-        run.status, run.error = "running", ""
+        run.status, run.error = RunStatus.RUNNING, ""
         self._running.append(run)
         self._watch("begin", run)
         try:
             self._place.begin(run)
         except OSError as error:
-            self._end(run, Outcome("failed", f"Its process cannot be started: {error.strerror or error}."))
+            self._end(run, Outcome(RunStatus.FAILED, f"Its process cannot be started: {error.strerror or error}."))
 
     def _end(self, run: CampaignRun, outcome: Outcome) -> None:
         self._running.remove(run)
-        found = ""
+        found = None
         with suppress(InvalidInputError, OSError):
-            found = run.read_summary()
+            found = run.read().status
         run.status, run.error = outcome.status, shortened(" ".join(outcome.error.split()))
-        if outcome.status == "finished" and found != "finished":
+        if outcome.status is RunStatus.FINISHED and found is not RunStatus.FINISHED:
             run.status, run.error = (
-                "failed",
+                RunStatus.FAILED,
                 f"It was done, but {run.folder.path} is not seen here: the machines must share it.",
             )
-        elif outcome.status == "failed":
-            _leave_word(run)
+        elif outcome.status is RunStatus.FAILED:
+            _write_failure(run)
         self._read_others()
         with suppress(OSError):  # the disk may be full, and have room again at the end
             self._campaign.write_table()
         self._watch("end", run)
 
-    def _look(self) -> None:
-        if time.monotonic() < self._last_look + _BETWEEN_LOOKS:
+    def _read_running(self) -> None:
+        if time.monotonic() < self._last_reading + _READ_SECONDS:
             return
-        self._last_look = time.monotonic()
+        self._last_reading = time.monotonic()
         for run in self._running:
             with suppress(InvalidInputError, OSError):
-                run.read_summary()
-                run.error = ""  # of the time before
+                run.read()
+                run.error = ""  # it is that of an earlier attempt
         self._watch("turn", None)
 
     def _read_others(self) -> None:
-        """Another campaign may be at work on the same runs; what it has finished need not be done again."""
-        for run in [*self._waiting, *(run for run in self._campaign.runs if run.status == "elsewhere")]:
+        """Note which runs another campaign has finished meanwhile; they need not be done again."""
+        for run in [*self._waiting, *(run for run in self._campaign.runs if run.status is RunStatus.ELSEWHERE)]:
             with suppress(InvalidInputError, OSError):
-                if run.read_summary() == "finished":
-                    run.status = "finished"
-        self._waiting = deque(run for run in self._waiting if run.status != "finished")
+                if run.read().status is RunStatus.FINISHED:
+                    run.status = RunStatus.FINISHED
+        self._waiting = deque(run for run in self._waiting if run.status is not RunStatus.FINISHED)
 
     def _given_up_elsewhere(self) -> list[CampaignRun]:
-        """Runs that another process worked on, and left unfinished."""
+        """Return the runs that another process worked on, and left unfinished."""
         self._read_others()
-        left = [run for run in self._campaign.runs if run.status == "elsewhere" and self._tries[run] < _MOST_TRIES]
+        left = [run for run in self._campaign.runs if run.status is RunStatus.ELSEWHERE and self._tries[run] < _MOST_TRIES]
         return [run for run in left if not run.folder.in_use]
 
 
@@ -174,19 +181,19 @@ def _make_folder(out: Path) -> None:
         raise InvalidInputError(f"The campaign's folder {str(out)!r} cannot be made: {error.strerror}.") from None
 
 
-def _leave_word(run: CampaignRun) -> None:
-    """Says in the run's own summary that it failed: its process may not have been able to."""
+def _write_failure(run: CampaignRun) -> None:
+    """Write into the run's own summary that it failed, since its process may not have been able to."""
     if not run.begun:
         with suppress(OSError):  # there is something in it, or there is none
             run.folder.path.rmdir()
         return
     with suppress(InvalidInputError, OSError), run.folder.locked():
-        summary = run.folder.summary() or _nothing(run)
-        run.folder.write_summary({**summary, "status": "failed", "error": run.error})
+        summary = run.folder.summary() or _empty_summary(run)
+        run.folder.write_summary({**summary, "status": RunStatus.FAILED, "error": run.error})
 
 
-def _nothing(run: CampaignRun) -> dict[str, Any]:
-    """The summary of a run without evaluations."""
+def _empty_summary(run: CampaignRun) -> dict[str, Any]:
+    """Return the summary of a run without evaluations."""
     config, description = run.folder.read_config()
     activities = ("total", "evaluation", "training", "encoding", "selection", "storage")
     return {
@@ -207,18 +214,11 @@ def _nothing(run: CampaignRun) -> dict[str, Any]:
     }
 
 
-def _is_finished(folder: RunFolder) -> bool:
-    with suppress(InvalidInputError, OSError):
-        return folder.summary().get("status") == "finished"
-    return False
-
-
 def do_run(path: Path, config: RunConfig, stop: Callable[[], bool]) -> Outcome:
-    """Begins a run of a campaign or goes on with it, in the process that is there for it."""
-    folder = RunFolder(path)
+    """Begin a run of a campaign or go on with it, in the process that was started for it."""
     try:
         if (path / "config.toml").is_file():
-            # Its code, if it names any, is what the campaign's file names too.
+            # Code that it names is trusted, since the campaign's file names the same.
             device = None if config.device == "auto" else config.device
             resume(
                 path,
@@ -231,21 +231,25 @@ def do_run(path: Path, config: RunConfig, stop: Callable[[], bool]) -> Outcome:
             )
         else:
             begin(config, out=path, stop=stop)
-        return Outcome("finished")
+        return Outcome(RunStatus.FINISHED)
     except RunInterrupted:
-        return Outcome("interrupted")
+        return Outcome(RunStatus.INTERRUPTED)
     except InvalidInputError as error:
         # It may have been begun by another campaign in the meantime, or even finished.
-        if path.is_dir() and folder.in_use:
-            return Outcome("elsewhere")
-        return Outcome("finished") if _is_finished(folder) else Outcome("failed", str(error))
+        with suppress(InvalidInputError, OSError):
+            there = RunReader(path)
+            if there.in_use:
+                return Outcome(RunStatus.ELSEWHERE)
+            if there.status is RunStatus.FINISHED:
+                return Outcome(RunStatus.FINISHED)
+        return Outcome(RunStatus.FAILED, str(error))
     except RuntimeError as error:
         traceback.print_exc()
-        return Outcome("failed", str(error))
+        return Outcome(RunStatus.FAILED, str(error))
     except MemoryError as error:
-        return Outcome("failed", f"There is not enough memory: {error or 'nothing is left'}.")
+        return Outcome(RunStatus.FAILED, f"There is not enough memory: {error or 'nothing is left'}.")
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # a user's task may raise anything
         traceback.print_exc()
-        return Outcome("failed", in_one_line(error))
+        return Outcome(RunStatus.FAILED, in_one_line(error))

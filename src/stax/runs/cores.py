@@ -1,4 +1,8 @@
-"""One number of cores for everything: the task's threads, BLAS and torch, so that they do not fight."""
+"""One number of cores for the task's threads, BLAS and torch, so that they do not compete.
+
+`stax` also sets `OMP_WAIT_POLICY=PASSIVE` when it is imported, unless the variable is set. The idle threads of OpenMP otherwise
+keep their cores busy: on a machine with other work, describing 200 rollouts took 24 s instead of 2.
+"""
 
 from __future__ import annotations
 
@@ -13,9 +17,9 @@ from stax.tasks.task import Task
 
 @contextmanager
 def sharing_cores(task: Task, *, workers: int, learns: bool) -> Iterator[None]:
-    """While inside, tasks that have threads, BLAS and, if something is learned, torch use `workers` of them.
+    """Let the task's threads, BLAS and, if something is learned, torch use `workers` cores while inside.
 
-    These take turns, so each may use all cores; what they were allowed before is restored.
+    They take turns, so each may use all cores. Their limits before are restored afterwards.
     """
     threads: Any = getattr(task, "threads", None)
     with threadpool_limits(limits=workers, user_api="blas"):

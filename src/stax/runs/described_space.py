@@ -1,4 +1,4 @@
-"""A learned space of which a run folder alone tells: what can be known of it without running anybody's code."""
+"""A learned space as a run folder describes it, without running any code of the run's maker."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from stax.tasks.task import Rollouts, Task
 
 
 class DescribedSpace(DescriptorSpace):
-    """A space whose autoencoder is somebody's own: it has a size, and describes nothing.
+    """A space whose autoencoder is a user's own and not at hand: it has a size, and describes nothing.
 
     Args:
-        config: of the run.
-        task: of the run.
-        why: there is no autoencoder, as the end of a sentence about it.
+        config: the run's configuration.
+        task: the run's task.
+        why: why there is no autoencoder, as the end of a sentence about it.
     """
 
     learned = True

@@ -1,4 +1,4 @@
-"""A task as a run folder describes it: what can be known of it without running anybody's code."""
+"""A task as a run folder describes it, without running any code of the run's maker."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ from typing import Any, NoReturn
 
 from numpy.typing import ArrayLike
 
-from stax.errors import InvalidInputError, check_whole, printable
+from stax.constraints import check_whole
+from stax.errors import InvalidInputError, printable
 from stax.input_limits import LONGEST_NAME, MOST_GENES, MOST_REWARD_AREAS, MOST_SAMPLES
 from stax.tasks.task import RewardArea, Rollouts, Task
 
 
 def describe_task(task: Task) -> dict[str, Any]:
-    """What `config.toml` says of a task; what the task does not have is left out."""
+    """Return the description of a task for `config.toml`; attributes that the task does not have are left out."""
     areas = [
         {
             "name": area.name,
@@ -33,13 +34,15 @@ def describe_task(task: Task) -> dict[str, Any]:
     }
     if task.ground_truth_bounds is not None:
         description["ground_truth_bounds"] = [[float(low), float(high)] for low, high in task.ground_truth_bounds]
+    if task.ground_truth_names is not None:
+        description["ground_truth_names"] = list(task.ground_truth_names)
     if task.policy_sizes is not None:
         description["policy_sizes"] = [int(size) for size in task.policy_sizes]
     return description
 
 
 class DescribedTask(Task):
-    """A task that can be looked at, and does nothing."""
+    """A task that has the attributes of the description, and evaluates and draws nothing."""
 
     def __init__(self, description: Mapping[str, Any]) -> None:
         try:
@@ -53,6 +56,10 @@ class DescribedTask(Task):
             self.observation_dtype = printable(description["observation_dtype"], LONGEST_NAME)
             bounds = description.get("ground_truth_bounds")
             self.ground_truth_bounds = None if bounds is None else tuple((float(low), float(high)) for low, high in bounds)
+            names = description.get("ground_truth_names")
+            if names is not None:
+                check_whole("The number of ground_truth_names", len(names), len(bounds or ()), len(bounds or ()))
+                self.ground_truth_names = tuple(printable(name, LONGEST_NAME) for name in names)
             sizes = description.get("policy_sizes")
             self.policy_sizes = None if sizes is None else tuple(int(size) for size in sizes)
             check_whole("The number of reward_areas", len(description["reward_areas"]), 1, MOST_REWARD_AREAS)

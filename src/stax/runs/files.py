@@ -1,5 +1,9 @@
-"""Reading and writing files safely: a file is written completely or not at all, and nothing that a stranger put in its place can
-redirect a write, hang a read or fill the memory."""
+"""Reading and writing files safely.
+
+A file is written completely or not at all, and nothing that a stranger put in its place can redirect a write, hang a read or
+fill the memory. Libraries are given the open file and never its path, which some would treat as a network address. A reader
+checks the open file, not the path: regular files only, opened without waiting, and at most so many bytes.
+"""
 
 from __future__ import annotations
 
@@ -27,8 +31,8 @@ _UNFINISHED = re.compile(r"\..*\.([0-9a-f]{16}|\d+)\.part", re.DOTALL)
 _NAME_LENGTH = 100
 """Characters of a file's name that the name of its temporary file begins with; file systems limit the length of names."""
 
-NONSENSE = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
-"""What comes of using values from a file that are not what they should be."""
+BAD_VALUE_ERRORS = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
+"""Exceptions raised when values from a file are used that are not what they should be."""
 
 
 # Writing

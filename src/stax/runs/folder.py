@@ -1,4 +1,8 @@
-"""The folder of a run: its files, its lock and its checkpoints."""
+"""The folder of a run: its files, its lock and its checkpoints.
+
+The summary shows that a run is alive. It is renewed every two seconds, without waiting for the disk. `stax show` and campaigns
+read it; the lock shows whether its status "running" is still true.
+"""
 
 from __future__ import annotations
 
@@ -31,25 +35,25 @@ from stax.runs.files import (
     write_text,
 )
 from stax.runs.state_file import pack_state, read_state
+from stax.runs.status import WRITTEN_STATUSES, RunStatus
 from stax.search.state import State
 from stax.tasks.task import Task
 
 KEPT_CHECKPOINTS = 2
 _CHECKPOINT = re.compile(r"\d{12}\.(npz|sha256)", re.ASCII)
-_STATUSES = ("running", "finished", "interrupted", "failed")
 _CHECKSUM_BYTES = 1024
 """Bytes of a file with a checksum."""
-_PATIENCE = 0.5
-"""Seconds until a lock is held by somebody who works, not by somebody who only looks whether anybody does."""
+_LOCK_TIMEOUT = 0.5
+"""Seconds to wait before treating the lock as held by a running process rather than by a status check."""
 
 
 def is_leftover(path: Path) -> bool:
-    """Whether this is all that a process leaves in a folder if it is killed before it has written anything."""
+    """Return whether a file may be left by a process that was killed before it had written anything."""
     return path.name == ".lock" or is_unfinished(path)
 
 
 def how_to_resume(path: Path, config: RunConfig) -> str:
-    """What to type to go on with a run."""
+    """Return the command that goes on with a run, or the call if parts of the run were given as objects."""
     if config.objects:
         again = "".join(f", {what}=..." for what in config.objects)
         return f"stax.resume({str(path)!r}{again})"
@@ -57,16 +61,16 @@ def how_to_resume(path: Path, config: RunConfig) -> str:
 
 
 class RunFolder:
-    """The files of one run."""
+    """The folder of one run as the run itself uses it; `RunReader` is for everybody else."""
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
         self._damaged: list[Path] = []
-        """Checkpoints that could not be used, to be taken away when there is a new one."""
+        """Checkpoints that could not be used, to be removed when there is a new one."""
 
     @staticmethod
     def existing(path: str | Path) -> RunFolder:
-        """The folder of a run that has been started."""
+        """Return the folder of a run that has been started; another path is refused."""
         folder = RunFolder(path)
         if not folder.path.is_dir():
             raise InvalidInputError(f"There is no run folder {str(path)!r}.")
@@ -75,12 +79,13 @@ class RunFolder:
         return folder
 
     def file(self, *names: str) -> Path:
+        """Return the path of a file in the folder; a link that leads out of the folder is refused."""
         return inside(self.path, *names)
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """While inside, no other process writes to the folder."""
-        lock = FileLock(self._lock_file(), timeout=_PATIENCE)
+        """Keep other processes from writing to the folder while inside."""
+        lock = FileLock(self._lock_file(), timeout=_LOCK_TIMEOUT)
         try:
             lock.acquire()
         except Timeout:
@@ -96,7 +101,7 @@ class RunFolder:
 
     @property
     def in_use(self) -> bool:
-        """Whether a process works in it now."""
+        """Whether a process works in the folder now."""
         path = self._lock_file()
         if not path.exists():
             return False
@@ -106,18 +111,18 @@ class RunFolder:
                 return False
         except Timeout:
             return True
-        except OSError:  # nobody can work where nothing can be written
+        except OSError:  # no process can work where nothing can be written
             return False
 
     def _lock_file(self) -> Path:
-        """Return the path of the lock, which must not be a link: whoever locks a file may change it."""
+        """Return the path of the lock, which must not be a link: locking a file may change it."""
         path = self.file(".lock")
         if path.is_symlink():
             raise InvalidInputError(f"{str(path)!r} is a link, where the lock of a run folder must be a file.")
         return path
 
     def tidy(self) -> None:
-        """Takes away what a process left that was killed when the run was finished, while it drew a picture of it."""
+        """Remove half-written files of a process that was killed after the run, while it drew the picture of it."""
         if any(is_unfinished(path) for path in self.path.iterdir()):
             with suppress(InvalidInputError), self.locked():
                 pass
@@ -126,62 +131,70 @@ class RunFolder:
         return InvalidInputError(f"The run folder {str(self.path)!r} cannot be written to: {error.strerror}.")
 
     def forget(self) -> None:
-        """Leaves nothing of a run that has not done a single evaluation."""
-        for name in ("config.toml", ".lock"):
+        """Remove the files of a run that has not done a single evaluation."""
+        for name in ("config.toml", "summary.json", ".lock"):
             self.file(name).unlink(missing_ok=True)
 
     # Configuration and summary
 
     def write_config(self, config: RunConfig, task: Task) -> None:
+        """Write `config.toml`, with a description of the task."""
         try:
             write_text(self.file("config.toml"), config_toml(config, describe_task(task)))
         except OSError as error:
             raise self._cannot_write(error) from None
 
     def read_config(self) -> tuple[RunConfig, dict[str, Any]]:
-        """The configuration, and what `config.toml` says of the task."""
+        """Return the configuration, and what `config.toml` says of the task."""
         path = self.file("config.toml")
         return config_of_table(read_toml(path), str(path))
 
     def warn_of_versions(self) -> None:
-        """Tells if the run was made with other versions of what may change its bits."""
+        """Warn if the run was made with other versions of packages that may change its bits."""
         made_with = read_toml(self.file("config.toml")).get("made_with")
         if isinstance(made_with, dict):
             _warn_of_differences(made_with)
 
     def write_summary(self, summary: Mapping[str, Any], *, safe: bool = True) -> None:
+        """Write `summary.json`; see `atomic_write` for `safe`."""
         write_json(self.file("summary.json"), summary, safe=safe)
 
     def summary(self) -> dict[str, Any]:
-        """What `summary.json` says; nothing if the run has not come that far."""
+        """Return the content of `summary.json`; empty if the run has not come that far."""
         path = self.file("summary.json")
-        # One without a single byte was not on the disk yet when the power was cut.
+        # An empty file was not on the disk yet when the power was cut.
         if not path.is_file() or not path.stat().st_size:
             return {}
         summary = read_json(path, "The summary", most=limits.SUMMARY_BYTES, values=limits.SUMMARY_VALUES)
         if not isinstance(summary, dict):
             raise InvalidInputError(f"The summary {str(path)!r} is damaged.")
-        status = summary.get("status", "running")
-        if status not in _STATUSES:
+        status = summary.get("status", RunStatus.RUNNING)
+        if status not in WRITTEN_STATUSES:
             raise InvalidInputError(f"The summary {str(path)!r} is damaged: status is {printable(repr(status), 100)}.")
         return summary
 
     # Checkpoints
 
     def checkpoints(self) -> list[Path]:
-        """The newest first."""
+        """Return the files of the checkpoints, the newest first."""
         found = [path for path in self.file("checkpoints").glob("*.npz") if _CHECKPOINT.fullmatch(path.name)]
         return sorted(found, reverse=True)
 
+    @property
+    def resumes_from(self) -> int:
+        """Evaluations that a resumed run need not do again: those of the newest checkpoint, 0 without one."""
+        kept = self.checkpoints()
+        return int(kept[0].stem) if kept else 0
+
     def save_checkpoint(self, state: State, more: Mapping[str, Any]) -> None:
-        """Writes a checkpoint, with numbers of the run's own beside the search's, and forgets all but the last two."""
+        """Write a checkpoint, with the run's own numbers beside the search's, and remove all but the last two."""
         checkpoints = self.file("checkpoints")
         checkpoints.mkdir(exist_ok=True)
         path = self.file("checkpoints", f"{state.numbers['evaluations']:012d}.npz")
         if not self._is_intact(path):
             with atomic_write(path) as file:
                 pack_state(file, state, more)
-                # First, so that no checkpoint is ever seen without.
+                # Written first, so that there is never a checkpoint without its checksum.
                 write_text(path.with_suffix(".sha256"), f"{checksum(file)}  {path.name}\n")
         for damaged in self._damaged:
             if damaged != path:
@@ -193,9 +206,9 @@ class RunFolder:
                 old.unlink(missing_ok=True)
 
     def load_checkpoint(self, budget: int) -> tuple[State, dict[str, Any]] | None:
-        """The last state that is whole, and the run's own numbers; None if no checkpoint has been written yet.
+        """Return the last intact state and the run's own numbers; None if no checkpoint has been written yet.
 
-        A damaged checkpoint is told by a warning, and the one before it is used.
+        A damaged checkpoint causes a warning, and the one before it is used.
         """
         found = self.checkpoints()
         for path in found:

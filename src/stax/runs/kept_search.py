@@ -1,4 +1,4 @@
-"""The state of a search as one file, for those who evaluate by ask and tell; `stax.run` keeps its own in the run's folder."""
+"""The state of a search as one file, for searches by ask and tell; `stax.run` keeps checkpoints in its folder instead."""
 
 from __future__ import annotations
 
@@ -14,12 +14,10 @@ from stax.search.search import Search
 
 
 def save_search(search: Search, path: str | Path) -> None:
-    """Writes the state of a search that rests, whole or not at all; a file that is there already is replaced.
-
-    Call it from an observer at the event "rest": `observer=lambda search, event: event == "rest" and stax.save_search(search, path)`.
+    """Write the state of a search atomically; an existing file is replaced.
 
     Args:
-        search: between two passes of Algorithm 1's loop, or done.
+        search: a search at rest: call it after `tell`, if `search.at_rest`.
         path: an `.npz` file.
     """
     with atomic_write(Path(path)) as file:
@@ -27,10 +25,10 @@ def save_search(search: Search, path: str | Path) -> None:
 
 
 def restore_search(search: Search, path: str | Path) -> None:
-    """Goes on from a state that `save_search` wrote, with the same bits as if nothing had happened in between.
+    """Continue from a state that `save_search` wrote, with the same bits as if the search had not been interrupted.
 
     Args:
-        search: newly made, with the same task, method, parameters, budget and seed.
+        search: a newly made search with the same task, method, parameters, budget and seed.
         path: the file.
     """
     path = Path(path)
@@ -44,7 +42,7 @@ def restore_search(search: Search, path: str | Path) -> None:
 
 
 def _decisive(search: Search) -> dict[str, Any]:
-    """What a search must be to go on from another's state."""
+    """Return what two searches must have in common if one is to continue from the other's state."""
     facts = {"method": search.method.name, "task": search.task.name, "budget": search.budget, "seed": search.seed}
-    # As they come back from the file, where a pair is a list.
+    # As they are read from the file, where a pair is a list.
     return dict(json.loads(json.dumps({**facts, **asdict(search.parameters)})))

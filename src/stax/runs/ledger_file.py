@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from stax.errors import InvalidInputError
 from stax.runs import limits
-from stax.runs.files import NONSENSE, atomic_write, open_regular
+from stax.runs.files import BAD_VALUE_ERRORS, atomic_write, open_regular
 from stax.runs.parquet_pages import page_sizes
 from stax.search.vocabulary import ORIGINS
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 LEDGER = ("id", "parent", "origin", "emitter", "reward", "reward_area", "ground_truth", "failed")
 """Columns of the ledger, as `Result.ledger` has them."""
 _DTYPES = {"reward": "f8", "reward_area": "i2", "ground_truth": "f8", "failed": "?"}
-"""Of those that are no int64."""
+"""Types of the columns that are not int64."""
 _PHYSICAL_TYPES = {"i8": "INT64", "f8": "DOUBLE", "i2": "INT32", "?": "BOOLEAN"}
 _DECODED_BYTES = 8
 """Bytes of a cell in memory at most."""
@@ -104,7 +104,7 @@ def read_ledger(path: Path, budget: int, columns: Sequence[str] = LEDGER) -> dic
                 return {name: _decoded(table, name, parts) for name, parts in names.items()}
         except InvalidInputError:
             raise
-        except (pyarrow.ArrowException, OSError, MemoryError, *NONSENSE) as error:
+        except (pyarrow.ArrowException, OSError, MemoryError, *BAD_VALUE_ERRORS) as error:
             raise InvalidInputError(f"The ledger {str(path)!r} is damaged ({type(error).__name__}).") from None
 
 

@@ -1,7 +1,9 @@
 """Limits of the files in a run folder, the same for writing and for reading.
 
-A folder may come from a stranger, so a reader must not unpack gigabytes out of a small file. What `stax` writes itself keeps within
-these limits: files of arrays and ledgers by the way they are packed, tables by a check before the first evaluation.
+A folder may come from a stranger, so a reader must not unpack gigabytes out of a small file. A file may unpack to 64 MiB, or to
+16 times its size if that is more. What `stax` writes itself keeps within these limits: an array or a part of a ledger that
+would be compressed better is not compressed. Tables and lists of emitters have a largest number of cells, and a run that could
+exceed it is refused before the first evaluation.
 """
 
 from __future__ import annotations
@@ -22,6 +24,8 @@ STATE_BYTES = 96 * 2**20
 """Bytes of the numbers of a checkpoint, which hold both tables, as JSON."""
 STATE_VALUES = 6_500_000
 """Names and values in the numbers of a checkpoint."""
+CONFIG_BYTES = 2**20
+"""Bytes of a configuration."""
 SUMMARY_BYTES = 16 * 2**20
 """Bytes of a summary, which may hold what a task's exceptions say."""
 SUMMARY_VALUES = 1_000_000

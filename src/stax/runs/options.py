@@ -1,13 +1,13 @@
-"""The options of a task as `config.toml` holds them: what can be written, and how it is written and read.
+"""The options of a task in `config.toml`: which values can be written, and how they are written and read.
 
 TOML holds text, integers of 64 bits, floating-point numbers, truth values, dates and times, and lists and tables of these. Three rules make
 the rest unambiguous:
 
-- None is written as the text "none". The text "none" itself is written with a backslash before it, and one that has backslashes
-  already with one more; a text that ends otherwise is written as it is.
+- None is written as the text "none". The text "none" itself is written with a backslash before it, and a "none" with backslashes
+  before it gets one more; any other text is written as it is.
 - Lists are read as tuples. Scalars and arrays of NumPy become plain numbers and tuples before the task is made, so that a task gets
   the same values when its run begins and when it is resumed.
-- All else is refused before the run begins. A task that needs such an option is made with `stax.make_task` and given as an object.
+- Everything else is refused before the run begins. A task that needs such an option is made with `stax.make_task` and given as an object.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ import tomli_w
 from stax.errors import InvalidInputError, shown
 
 NONE = "none"
-"""How TOML, which has no such value, says None."""
+"""The text for None in TOML, which has no such value."""
 MOST_BYTES = 1_000_000
-"""Bytes that all options of a task may take in `config.toml`."""
+"""Largest number of bytes of all options of a task in `config.toml`."""
 _LIKE_NONE = re.compile(r"\\*none")
 _DEEPEST = 32
-"""Lists and tables inside one another."""
+"""Largest depth of lists and tables inside one another."""
 _DATES = (date, datetime, time)
 
 
 class _NotPlain(Exception):
-    """An option that TOML cannot hold; its text says why."""
+    """The exception for an option that TOML cannot hold; its text says why."""
 
 
 def plain_options(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -151,7 +151,7 @@ def _plain_text(value: str) -> str:
 
 
 def _plain_date(value: Any) -> Any:
-    """A time of day with a time zone, or an offset of seconds from UTC, has no place in TOML."""
+    """Return a date or time, unless TOML cannot hold it: a time of day with a time zone, or an offset of seconds from UTC."""
     try:
         read = tomllib.loads(tomli_w.dumps({"value": value}))["value"]
     except ValueError:
@@ -162,7 +162,7 @@ def _plain_date(value: Any) -> Any:
 
 
 def _is_plain(value: Any) -> bool:
-    """Whether nothing of a value is changed by writing and reading it, but that lists become tuples."""
+    """Return whether writing and reading a value changes nothing but lists, which become tuples."""
     if isinstance(value, Mapping):
         return type(value) is dict and all(_is_plain(inner) for inner in value.values())
     if isinstance(value, (list, tuple)):

@@ -1,38 +1,34 @@
-"""What a run leaves: both archives, the autoencoder, the course of the search. In memory and as files."""
+"""The result of a run in memory: both archives, the autoencoder, the course of the search. It is saved to and loaded from a folder."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
 
-from stax.errors import InvalidInputError, check_whole, printable
+from stax.constraints import check_whole
+from stax.errors import InvalidInputError
+from stax.own_code import without_objects
 from stax.representation.space import DescriptorSpace
 from stax.runs import limits
+from stax.runs.archived_policies import best_policy, find_policies
 from stax.runs.config import RunConfig
 from stax.runs.described_space import DescribedSpace
-from stax.runs.described_task import DescribedTask
-from stax.runs.files import NONSENSE, open_regular
+from stax.runs.files import open_regular
 from stax.runs.folder import RunFolder
-from stax.runs.ledger_file import read_ledger, write_ledger
-from stax.runs.tables import (
-    ARCHIVES,
-    load_metrics,
-    read_archive,
-    read_autoencoder,
-    read_emitters,
-    save_archive,
-    save_emitters,
-    save_metrics,
-    write_autoencoder,
-)
+from stax.runs.ledger_file import write_ledger
+from stax.runs.reader import RunReader
+from stax.runs.status import RunStatus
+from stax.runs.tables import ARCHIVES, save_archive, save_emitters, save_metrics, write_autoencoder
+from stax.runs.validation import Validation
 from stax.search.emitters.emitter import EmitterRecord
-from stax.search.making import make_space, without_objects
+from stax.search.making import make_space
 from stax.search.methods import find_method
-from stax.search.parameters import Parameters, allowed
+from stax.search.parameters import Parameters
 from stax.search.policy_set import PolicySet
 from stax.search.search import Search
 from stax.tasks import make_task
@@ -40,6 +36,7 @@ from stax.tasks.task import Genomes, Task
 
 if TYPE_CHECKING:
     import pandas
+    from matplotlib.figure import Figure
 
     from stax.ecosystem.policy_network import PolicyNetwork
 
@@ -51,7 +48,7 @@ class Result:
     config: RunConfig
     task: Task
     parameters: Parameters
-    """All of them, as they were used."""
+    """All parameters, as they were used."""
     evaluations: int
     coverage: float | None
     """Share (0 to 1) of the cells of a grid over the ground-truth bounds that any evaluated policy ended in."""
@@ -62,22 +59,24 @@ class Result:
     reward_archive: PolicySet
     """The best policies of the emitters, and those they began with; empty for methods without emitters."""
     space: DescriptorSpace
-    """Where behaviours were compared; `describe` takes rollouts of any policy."""
+    """The space in which behaviours were compared; `describe` takes rollouts of any policy."""
     training_episodes: int
     metrics: list[dict[str, Any]]
     """A row per chunk of the budget."""
     ledger: dict[str, NDArray[Any]]
     """A row per evaluation, by column."""
     emitters: list[EmitterRecord]
-    """What became of every emitter."""
+    """A record of every emitter."""
     seconds: dict[str, float]
-    """total, and what of it was evaluation, training, encoding, selection and storage."""
-    status: str
-    """finished, or what happened instead."""
+    """Seconds that the run took: `total`, and of these `evaluation`, `training`, `encoding`, `selection` and `storage`."""
+    status: RunStatus
+    """The status of the run, such as `finished` or `interrupted`."""
     failures: dict[str, int]
-    """How many evaluations failed, by reason."""
+    """Number of failed evaluations, by reason."""
     core_seconds: float | None = None
     """Processor time of the run's process and of its children that had ended; None if it is not known."""
+    validation: Validation | None = None
+    """Rewards of the best policies on fresh seeds; None if there was nothing to validate."""
 
     @property
     def algo(self) -> str:
@@ -111,10 +110,10 @@ class Result:
         *,
         seconds: float,
         core_seconds: float | None,
-        status: str,
+        status: RunStatus,
         failures: Mapping[str, int],
     ) -> Result:
-        """The result of a search as it is now; arrays are views of the search's own."""
+        """Return the result of a search as it is now; arrays are views of the search's own."""
         return Result(
             config=config,
             task=search.task,
@@ -129,14 +128,14 @@ class Result:
             metrics=search.metrics,
             ledger=search.ledger.columns(),
             emitters=search.emitter_records(),
-            seconds={"total": seconds, **search.stopwatch.seconds},
+            seconds={"total": seconds, **search.record.stopwatch.seconds},
             status=status,
             failures=dict(failures),
             core_seconds=core_seconds,
         )
 
     def summary(self) -> dict[str, Any]:
-        """What `summary.json` holds."""
+        """Return the content of `summary.json`."""
         return summarise(
             self,
             self.config,
@@ -146,30 +145,67 @@ class Result:
             failures=self.failures,
         )
 
+    # For notebooks
+
+    def __repr__(self) -> str:
+        from stax.ecosystem.notebook import result_text
+
+        return result_text(self)
+
+    def _repr_html_(self) -> str:
+        from stax.ecosystem.notebook import result_html
+
+        return result_html(self)
+
+    def plot(self) -> Figure:
+        """Return the picture of the run as a Matplotlib figure: both archives, coverage and rewards."""
+        from stax.analysis.picture import result_figure
+        from stax.analysis.style import without_math
+
+        return without_math(result_figure(self))
+
+    def best(self, area: str | int) -> PolicySet:
+        """Return the policy of the archives with the highest reward of a reward area.
+
+        Args:
+            area: the area's name or number.
+        """
+        return best_policy(self, area)
+
+    def policy(self, policy: int) -> Callable[[Any], Any]:
+        """Return a policy of the archives as a function from an observation to an action, ready for `env.step`.
+
+        Args:
+            policy: its id.
+        """
+        from stax.ecosystem.acting_policy import acting_policy
+
+        return acting_policy(self.task, self._genome(policy))
+
     # For other packages
 
     def frames(self) -> dict[str, pandas.DataFrame]:
-        """All tables as data frames: `novelty_archive`, `reward_archive`, `ledger`, `metrics` and `emitters`."""
+        """Return all tables as data frames: `novelty_archive`, `reward_archive`, `ledger`, `metrics` and `emitters`."""
         from stax.ecosystem.frames import result_frames
 
         return result_frames(self)
 
     def policy_module(self, policy: int) -> PolicyNetwork:
-        """A policy of the archives as a `torch.nn.Module`, if the task's policies are networks.
+        """Return a policy of the archives as a `torch.nn.Module`, if the task's policies are networks.
 
         Args:
-            policy: its id.
+            policy: id of the policy.
         """
         from stax.ecosystem.policy_network import policy_module
 
         return policy_module(self.task, self._genome(policy))
 
     def export_policy(self, policy: int, path: str | Path, *, precision: str = "float64") -> Path:
-        """Writes a policy of the archives as an ONNX file, if the task's policies are networks.
+        """Write a policy of the archives as an ONNX file, if the task's policies are networks.
 
         Args:
-            policy: its id.
-            path: of the file, which ends with .onnx.
+            policy: id of the policy.
+            path: path of the file, which ends with .onnx.
             precision: `float64`, as in the search, or `float32`.
         """
         from stax.ecosystem.onnx_policies import export_policy
@@ -178,15 +214,13 @@ class Result:
         return export_policy(self.task, self._genome(policy), path, precision=precision, about=about)
 
     def _genome(self, policy: int) -> Genomes:
-        from stax.analysis.replay import find_policies
-
         genome: Genomes = find_policies(self, [check_whole("policy", policy, 0)]).genome[0]
         return genome
 
     # Files
 
     def save(self, folder: RunFolder) -> None:
-        """Writes everything but the summary, each file whole or not at all."""
+        """Write everything but the summary, each file atomically."""
         for name, policies in zip(ARCHIVES, (self.novelty_archive, self.reward_archive), strict=True):
             save_archive(folder, name, policies)
         save_metrics(folder, self.metrics)
@@ -202,10 +236,10 @@ def summarise(
     *,
     seconds: Mapping[str, float],
     core_seconds: float | None,
-    status: str,
+    status: RunStatus,
     failures: Mapping[str, int],
 ) -> dict[str, Any]:
-    """What `summary.json` holds, of a result or of a search that still goes on."""
+    """Return the content of `summary.json` for a result, or for a search that still goes on."""
     return {
         "task": found.task.name,
         "algo": config.algo,
@@ -215,8 +249,9 @@ def summarise(
         "evaluations": found.evaluations,
         "coverage": found.coverage,
         "max_reward": list(found.max_reward),
-        "novelty_archive_size": len(found.novelty_archive),
-        "reward_archive_size": len(found.reward_archive),
+        # There are none before the first rollouts have come back.
+        "novelty_archive_size": len(getattr(found, "novelty_archive", ())),
+        "reward_archive_size": len(getattr(found, "reward_archive", ())),
         "training_episodes": found.training_episodes,
         "status": status,
         "numerics": config.numerics,
@@ -229,8 +264,16 @@ def summarise(
     }
 
 
+def time_parts(seconds: Mapping[str, float]) -> dict[str, tuple[float, float]]:
+    """Return the seconds of each activity of a run and its share of the total, with those that belong to no activity last."""
+    parts = {activity: spent for activity, spent in seconds.items() if activity != "total"}
+    total = max(seconds["total"], sum(parts.values()))
+    parts["start and the rest"] = total - sum(parts.values())
+    return {activity: (spent, spent / total if total else 0.0) for activity, spent in parts.items()}
+
+
 def load(path: str | Path, *, task: Task | None = None, autoencoder: Any = None, trust: bool = False) -> Result:
-    """The result of a run from its folder, which must be finished or interrupted.
+    """Return the result of a run from its folder, which must be finished or interrupted.
 
     Args:
         path: the run's folder.
@@ -239,85 +282,68 @@ def load(path: str | Path, *, task: Task | None = None, autoencoder: Any = None,
         trust: whether a task or an autoencoder that is code of the run's maker (`module:Class`) may be imported. Otherwise the
             result's task can be looked at, but evaluates nothing, and its space describes nothing.
     """
-    folder = RunFolder.existing(path)
-    config, description = folder.read_config()
-    summary = folder.summary()
-    if summary.get("status") not in ("finished", "interrupted"):
-        raise InvalidInputError(f"{_not_loadable(folder, summary)}; only a run that is finished or interrupted can be loaded.")
+    run = RunReader(path)
+    config = run.config
+    run.require_results()
     check_objects(config, {"task": task, "autoencoder": autoencoder}, path)
-    made = task or remade_task(config, trust=trust) or DescribedTask(description)
-    if autoencoder is None:
-        check_network(config, made, folder.file("autoencoder.safetensors"))
-    space = _space(config, made, autoencoder, trust=trust)
-    evaluations = summary.get("evaluations")
-    if not isinstance(evaluations, int) or not 0 < evaluations <= config.budget:
-        raise InvalidInputError(f"The summary in {str(path)!r} is damaged: its evaluations are {evaluations!r}.")
-    if summary["status"] == "interrupted" and not folder.file("ledger.parquet").exists():
-        raise InvalidInputError(
-            f"The run in {str(path)!r} was stopped before it could write its results; go on with 'stax resume'."
-        )
-    ledger = read_ledger(folder.file("ledger.parquet"), config.budget)
-    if ledger["ground_truth"].shape != (evaluations, len(made.ground_truth_bounds or ())):
-        # It was resumed, and then stopped so quickly that only the summary was written.
-        raise InvalidInputError(
-            f"The results in {str(path)!r} are not those of {evaluations:,} evaluations; bring them up to date with 'stax resume'."
-        )
-    novelty, reward = (
-        read_archive(folder, name, made, descriptor_size=space.size, evaluations=evaluations) for name in ARCHIVES
+    made = task or remade_task(config, trust=trust) or run.task
+    # All files are read before the space is made, which imports PyTorch if it is learned.
+    ledger, metrics, emitters = run.ledger(), run.metrics, run.emitters
+    novelty, reward = (run.archive(name, made) for name in ARCHIVES)
+    result = partial(
+        Result,
+        config=config,
+        task=made,
+        parameters=config.parameters,
+        evaluations=run.evaluations,
+        coverage=run.coverage,
+        max_reward=run.max_reward,
+        novelty_archive=novelty,
+        reward_archive=reward,
+        training_episodes=run.training_episodes,
+        metrics=metrics,
+        ledger=ledger,
+        emitters=emitters,
+        seconds=run.seconds,
+        status=run.status,
+        failures=run.failures,
+        core_seconds=run.core_seconds,
+        validation=run.validation,
     )
+    if autoencoder is None:
+        check_network(config, made, run.file("autoencoder.safetensors"))
+    space = _space(config, made, autoencoder, trust=trust)
+    for name, policies in zip(ARCHIVES, (novelty, reward), strict=True):
+        if policies.descriptor.shape[1] != space.size:
+            raise InvalidInputError(
+                f"The archive {str(run.file('archives', f'{name}.npz'))!r} is damaged: its descriptors have"
+                f" {policies.descriptor.shape[1]:,} numbers, those of the run's space have {space.size:,}."
+            )
     if space.learned and not isinstance(space, DescribedSpace):
         weights = sum(array.nbytes for array in space.weights()[0].values())
-        space.restore_weights(*read_autoencoder(folder.file("autoencoder.safetensors"), weights))
-    metrics, emitters = load_metrics(folder), read_emitters(folder)
-    try:
-        return Result(
-            config=config,
-            task=made,
-            parameters=config.parameters,
-            evaluations=evaluations,
-            coverage=None if summary["coverage"] is None else float(summary["coverage"]),
-            max_reward=[float(reward) for reward in summary["max_reward"]],
-            novelty_archive=novelty,
-            reward_archive=reward,
-            space=space,
-            training_episodes=int(summary["training_episodes"]),
-            metrics=metrics,
-            ledger=ledger,
-            emitters=emitters,
-            seconds={str(activity): float(seconds) for activity, seconds in summary["seconds"].items()},
-            status=str(summary["status"]),
-            failures={str(reason): int(count) for reason, count in summary["failed_evaluations"].items()},
-            core_seconds=None if summary.get("core_seconds") is None else float(summary["core_seconds"]),
-        )
-    except NONSENSE as error:
-        raise InvalidInputError(f"The summary in {str(path)!r} is damaged ({type(error).__name__}: {error}).") from None
-
-
-def _not_loadable(folder: RunFolder, summary: Mapping[str, Any]) -> str:
-    """Why there is no result yet."""
-    status, path = summary.get("status", "not begun"), str(folder.path)
-    if status == "failed":
-        return (
-            f"The run in {path!r} has failed, and can be resumed ({printable(summary.get('error', 'nobody knows why'), 4000)})"
-        )
-    if status == "running" and not folder.in_use:
-        return f"The run in {path!r} was killed, and can be resumed"
-    return f"The run in {path!r} is {printable(status)}"
+        space.restore_weights(*run.autoencoder_weights(weights))
+    return result(space=space)
 
 
 def remade_task(config: RunConfig, *, trust: bool) -> Task | None:
-    """The run's task made again; None if that would run code of the run's maker, or cannot be done."""
+    """Return the run's task, made again; None if that would run code of the run's maker, or cannot be done."""
     if config.task_given or (config.task_is_code and not trust):
         return None
     return make_task(config.task, **config.task_options)
 
 
 def check_objects(config: RunConfig, given: Mapping[str, object], path: str | Path) -> None:
-    """Refuses an autoencoder for a run that had another of the built-in ones, and parts that are not called as the run's are; a task
-    may be another object of the same kind."""
+    """Refuse an autoencoder for a run with a built-in one or none, and parts whose names are not those of the run's parts.
+
+    A task may be another object of the same class.
+    """
+    described = Parameters.described()
     for name, value in without_objects(given)[0].items():
-        known = getattr(config.parameters, name) if name in ("emitter_kinds", "scheduler") and value is not None else None
-        if known is not None and allowed()[name].check(name, value) != known:
+        # An autoencoder may be another object of the same kind, but a name must be the run's own.
+        if name not in described or value is None or (name == "autoencoder" and not isinstance(given[name], str)):
+            continue
+        known = getattr(config.parameters, name)
+        if described[name].constraint.check(f"Parameter {name}", value) != known:
             raise InvalidInputError(f"Given as {name} for the run in {str(path)!r} was {value!r}, but its own is {known!r}.")
     named = {**config.code, **config.objects}
     if given.get("autoencoder") is not None and "autoencoder" not in named:
@@ -329,14 +355,14 @@ def check_network(config: RunConfig, task: Task, path: Path) -> None:
     """Refuse to make a built-in autoencoder that is larger than the file with its weights, as a damaged configuration may ask for.
 
     Args:
-        config: the run's.
-        task: the run's.
-        path: the file, which may be missing.
+        config: the run's configuration.
+        task: the run's task.
+        path: the file with the weights, which may be missing.
     """
     parameters = config.parameters
     if not config.learns or {"autoencoder"} & {*config.code, *config.objects} or not path.is_file():
         return
-    # Here, because torch takes seconds to import and half of the methods do without.
+    # Imported here, because torch takes seconds to import and half of the methods do without.
     from stax.representation.making import network_bytes
 
     with open_regular(path, "The file") as file:
@@ -349,7 +375,7 @@ def check_network(config: RunConfig, task: Task, path: Path) -> None:
 
 
 def _space(config: RunConfig, task: Task, autoencoder: Any, *, trust: bool) -> DescriptorSpace:
-    """The run's descriptor space before any training, or what is known of it."""
+    """Return the run's descriptor space before any training, or a description of it if its autoencoder is not at hand."""
     if autoencoder is None and "autoencoder" in config.objects:
         return DescribedSpace(config, task, "was given as an object: load or resume the run in Python, with autoencoder=...")
     if autoencoder is None and "autoencoder" in config.code and not trust:

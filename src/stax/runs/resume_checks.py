@@ -1,4 +1,4 @@
-"""Checks before a run is resumed: that what it needs is given and trusted, and that it is still the same run."""
+"""Checks before a run is resumed: everything it needs is given and trusted, and it is still the same run."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from stax.tasks.task_checks import check_attributes
 
 
 def check_given(config: RunConfig, given: Mapping[str, object], path: str | Path, *, trust: bool) -> None:
-    """Refuse to go on without what was given as an object, or with code that is not trusted."""
+    """Refuse to resume a run without the objects it was given, or with code that is not trusted."""
     missing = [what for what in config.objects if given.get(what) is None]
     if missing:
         again = ", ".join(f"{what}=..." for what in missing)
         raise InvalidInputError(
-            f"The {missing[0]} {config.objects[missing[0]]!r} of {str(path)!r} was given as an object: go on in Python, with"
+            f"The {missing[0]} {config.objects[missing[0]]!r} of {str(path)!r} was given as an object: resume it in Python, with"
             f" stax.resume({str(path)!r}, {again})."
         )
     code = [f"its {what}, {name!r}" for what, name in config.code.items() if given.get(what) is None]
@@ -33,7 +33,7 @@ def check_given(config: RunConfig, given: Mapping[str, object], path: str | Path
 
 
 def check_same_task(config: RunConfig, description: Mapping[str, Any], task: Task, path: str | Path) -> None:
-    """Refuse a task that is not the one the run was begun with, as far as `config.toml` tells."""
+    """Refuse a task that differs from the task of the run, as described in `config.toml`."""
     check_attributes(task)
     described = describe_task(task)
     differing = [name for name in {**described, **description} if _differs(described.get(name), description.get(name))]
@@ -55,7 +55,7 @@ def _differs(one: Any, other: Any) -> bool:
 
 
 def same_text(was: Any, now: Any) -> bool:
-    """Tell whether two texts of JSON say the same; those of earlier versions keep the order in which a table was given."""
+    """Return whether two JSON texts are equal; those of earlier versions keep the order in which a table was given."""
     if was is None or now is None:
         return was is now
     return bool(was == now) or as_text(json.loads(was)) == now

@@ -1,4 +1,4 @@
-"""`stax.run` and `stax.resume`: one search from its start to its result, kept in a folder on the way."""
+"""`stax.run` and `stax.resume`: one search from its start to its result, with checkpoints in a folder."""
 
 from __future__ import annotations
 
@@ -7,46 +7,53 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from shlex import quote
 from typing import Any
 
 import numpy as np
 
-from stax.errors import InvalidInputError, check_choice, in_one_line, shortened, shown
+from stax.constraints import check_choice
+from stax.errors import InvalidInputError, in_one_line, shortened, shown
 from stax.evaluation.evaluator import Evaluator, TaskSource, make_evaluator
 from stax.evaluation.source import make_source
 from stax.numerics import NUMERICS, RESULTS_VERSION, check_version, continued_numerics, numerics_of
+from stax.own_code import without_objects
 from stax.representation.space import UndescribedError
+from stax.run_settings import DEFAULT_BUDGET, RunSettings
 from stax.runs.callbacks import Callback, Callbacks
-from stax.runs.config import DEFAULT_BUDGET, RunConfig, RunSettings, config_toml, make_config
+from stax.runs.config import RunConfig, config_toml, make_config
 from stax.runs.cores import sharing_cores
 from stax.runs.described_task import describe_task
-from stax.runs.files import NONSENSE
+from stax.runs.files import BAD_VALUE_ERRORS
 from stax.runs.folder import RunFolder, how_to_resume, is_leftover
 from stax.runs.ledger_file import read_ledger, write_ledger
 from stax.runs.options import as_text, writable_options
+from stax.runs.progress_bar import ProgressBar
 from stax.runs.result import Result, check_network, check_objects, load, summarise
 from stax.runs.resume_checks import check_given, check_same_task, same_text
-from stax.runs.tables import check_run_fits, save_metrics
-from stax.search.making import make_search, without_objects
-from stax.search.search import Observer, Search
+from stax.runs.status import RunStatus
+from stax.runs.tables import check_run_fits, keep_autoencoder, save_metrics
+from stax.runs.task_trial import look_at_task
+from stax.runs.validation import validate, write_validation
+from stax.search.making import build_search
+from stax.search.methods import find_method
+from stax.search.search import Search
 from stax.search.state import State
 from stax.tasks import made_from
 from stax.tasks.task import Rollouts, Task
 
-_SIGN_OF_LIFE = 2.0
+SUMMARY_SECONDS = 2.0
 """Seconds between two versions of the summary while a run goes on."""
-_MOST_OF_THE_TIME = 40
-"""Checkpoints that take long are made more rarely: one takes at most this part of the time between two."""
-
+CHECKPOINT_TIME_SHARE = 1 / 40
+"""Largest share of the time that is spent on checkpoints: those that take long are made less often."""
 _TRIAL = ".trial.0.part"
-"""The file by which a folder is tried; a killed process may leave it, and its name says that it may be removed."""
+"""File written to test a folder. A killed process may leave it behind; its name marks it as removable."""
 
 
 class RunInterrupted(KeyboardInterrupt):
-    """A run was asked to stop, and has stopped at rest with everything saved."""
+    """Raised when a run was asked to stop and has stopped, at rest, with everything saved."""
 
     def __init__(self, folder: Path | None, evaluations: int) -> None:
         super().__init__(f"The run was interrupted after {evaluations} evaluations.")
@@ -67,26 +74,26 @@ def run(
     backend: str = "local",
     address: str | None = None,
     callbacks: Sequence[Callback] = (),
-    observer: Observer | None = None,
     stop: Callable[[], bool] | None = None,
+    progress: bool = False,
     **parameters: Any,
 ) -> Result:
-    """Searches with one method until the budget is spent.
+    """Search with one method until the budget is spent.
 
     Args:
         task: a task or its name.
         algo: a method, see `stax algos`.
         budget: evaluations to spend, exactly; the paper's runs spend 500,000.
-        seed: of all randomness. The same seed gives the same archives bit for bit, for any number of workers.
+        seed: seed of all random numbers. The same seed gives the same archives bit for bit, for any number of workers.
         preset: default, paper or published-code.
         out: a folder for the run, which must not exist yet or be empty. There it can be resumed and loaded.
         workers: cores to use for evaluations, linear algebra and the autoencoder; all available ones if None.
-        device: where the autoencoder is: auto, cpu, cuda or mps.
+        device: device of the autoencoder: auto, cpu, cuda or mps.
         backend: where evaluations run: local, or ray for a cluster.
-        address: of the Ray cluster; None starts one on this machine.
-        callbacks: are told how the run goes on, see `stax.Callback`.
-        observer: called with the search and an event: "phase", "training", "chunk" or "rest"; callbacks are called at the same events.
-        stop: asked at every rest whether to stop; if so, everything is saved and `RunInterrupted` raised.
+        address: address of the Ray cluster; None starts one on this machine.
+        callbacks: called as the run progresses, see `stax.Callback`.
+        stop: called at every rest; if it returns true, everything is saved and `RunInterrupted` is raised.
+        progress: show a progress bar on standard error, also in a notebook.
         parameters: of the search (see `stax algos`) and of the run (see docs/runs.md), by name; a task's own options as
             `task.<option>` if the task is given by name. An autoencoder may also be an object, see docs/autoencoders.md, and so may
             kinds of emitters and the scheduler, see docs/emitters.md.
@@ -98,12 +105,13 @@ def run(
         raise InvalidInputError(f"{options[0]} was given beside a task that is made already; give it to make_task.")
     if not isinstance(task, (str, Task)):
         raise InvalidInputError(f"task must be a task's name or a stax.Task, not {shown(task)}.")
-    name = task if isinstance(task, str) else _name(task)
+    name = task if isinstance(task, str) else name_of_task(task)
     parameters, objects = without_objects(parameters)
-    # Before the task is made, which may take a while: a misspelt name is told at once.
+    # Before the task is made, which may take a while: a misspelt name is reported at once.
     config = make_config({**given, "task": name}, parameters)
     made = task if isinstance(task, Task) else None
-    return begin(config, made, objects=objects, out=out, callbacks=callbacks, observer=observer, stop=stop)
+    watching = [*callbacks, ProgressBar()] if progress else callbacks
+    return begin(config, made, objects=objects, out=out, callbacks=watching, stop=stop)
 
 
 def begin(
@@ -113,11 +121,10 @@ def begin(
     objects: Mapping[str, Any] | None = None,
     out: str | Path | None = None,
     callbacks: Sequence[Callback] = (),
-    observer: Observer | None = None,
     stop: Callable[[], bool] | None = None,
 ) -> Result:
-    """Does the run that the configuration describes, with this task and these parameters if they were given as objects."""
-    watching = _Watching(Callbacks(callbacks), observer, stop)
+    """Do the run that the configuration describes, with this task and these parameters if they were given as objects."""
+    called = Callbacks(callbacks)
     folder = None if out is None else RunFolder(empty_folder(Path(out)))
     if task is None:
         source = make_source(config.task, config.task_options, time_limit=config.settings.time_limit)
@@ -127,7 +134,7 @@ def begin(
         # What cannot be written down makes the task one that only an object can bring back.
         written = writable_options(options)
         config = replace(config, task_options=written, task_given=name is None or written.keys() != options.keys())
-    return _Run(config, source, folder, watching, objects or {}).begin()
+    return _Run(config, source, folder, called, stop, objects or {}).begin()
 
 
 def resume(
@@ -145,10 +152,10 @@ def resume(
     settings: RunSettings | None = None,
     numerics: str | None = None,
     callbacks: Sequence[Callback] = (),
-    observer: Observer | None = None,
     stop: Callable[[], bool] | None = None,
+    progress: bool = False,
 ) -> Result:
-    """Goes on with a run from its last checkpoint, to the same end bit for bit as if it had never been interrupted.
+    """Continue a run from its last checkpoint, to the same end bit for bit as if it had never been interrupted.
 
     Args:
         path: the run's folder.
@@ -162,26 +169,26 @@ def resume(
         device: as for `run`; what the run had before if None.
         backend: as for `run`; what the run had before if None.
         address: as for `run`; what the run had before if None.
-        settings: how it is done from here on; as before if None.
-        numerics: numerics to go on with even if the run had others before, portable or native; only the run's own if None. See
+        settings: settings of the run from here on; as before if None.
+        numerics: numerics to continue with even if the run had others before, portable or native; only the run's own if None. See
             docs/runs.md.
         callbacks: as for `run`. A run that is finished already is only loaded.
-        observer: as for `run`.
         stop: as for `run`.
+        progress: as for `run`.
     """
-    watching = _Watching(Callbacks(callbacks), observer, stop)
+    called = Callbacks([*callbacks, ProgressBar()] if progress else callbacks)
     if numerics is not None:
         check_choice("numerics", numerics, NUMERICS)
     folder = RunFolder.existing(path)
     config, description = folder.read_config()
-    if folder.summary().get("status") == "finished":
+    if folder.summary().get("status") == RunStatus.FINISHED:
         folder.tidy()
         return load(path, task=task, autoencoder=autoencoder, trust=trust)
     check_version(config.results_version, str(path))
     parts = {"autoencoder": autoencoder, "emitter_kinds": emitter_kinds, "scheduler": scheduler}
-    objects = {name: part for name, part in parts.items() if part is not None}
-    check_objects(config, objects, path)
-    check_given(config, {"task": task, **objects}, path, trust=trust)
+    check_objects(config, parts, path)
+    check_given(config, {"task": task, **parts}, path, trust=trust)
+    _, objects = without_objects(parts)
     if task is not None:
         check_same_task(config, description, task, path)
     limit = (settings or config.settings).time_limit
@@ -195,45 +202,36 @@ def resume(
     given = {**{name: getattr(config, name) for name in changed}, **{k: v for k, v in changed.items() if v is not None}}
     checked = make_config({"task": config.task, **given}, {})
     config = replace(config, **{name: getattr(checked, name) for name in changed}, settings=settings or config.settings)
-    return _Run(config, source, folder, watching, objects).resume(numerics)
-
-
-@dataclass(frozen=True)
-class _Watching:
-    """Who is told how a run goes on, and who may stop it."""
-
-    callbacks: Callbacks
-    observer: Observer | None
-    stop: Callable[[], bool] | None
+    return _Run(config, source, folder, called, stop, objects).resume(numerics)
 
 
 class _Run:
-    """One run while it goes on: the search, whoever evaluates for it, and the folder it is kept in."""
+    """One run: its search, its evaluator, and the folder it is kept in."""
 
     def __init__(
         self,
         config: RunConfig,
         source: TaskSource,
         folder: RunFolder | None,
-        watching: _Watching,
+        callbacks: Callbacks,
+        stop: Callable[[], bool] | None,
         objects: Mapping[str, Any],
     ) -> None:
         self.config, self.source, self.folder, self._objects = config, source, folder, objects
-        self._observer, self._stop, self._callbacks = watching.observer, watching.stop, watching.callbacks
+        self._callbacks, self._stop = callbacks, stop
         self._began = time.perf_counter()
         self._seconds_before = 0.0
         self._cores_began = _core_seconds_of_process()
         self._core_seconds_before: float | None = 0.0
-        self._last_sign = 0.0
+        self._last_summary = 0.0
         self._last_checkpoint: float | None = None
         self._pause = 0.0
-        self._watching = False
 
     def begin(self) -> Result:
         with self._ready() as (search, evaluator):
             if self.folder is None:
                 return self._search(search, evaluator, resumed=False)
-            # Refused before there is a folder: what would be too large to be read again.
+            # Before there is a folder, refuse what would be too large to be read again.
             config_toml(self.config, describe_task(search.task))
             check_run_fits(self.config, len(search.task.reward_areas))
             is_new = not self.folder.path.exists()
@@ -242,13 +240,13 @@ class _Run:
                 return self._begin_in(self.folder, search, evaluator)
             except BaseException:
                 if is_new and not search.evaluations:
-                    with suppress(OSError):  # somebody else has put something into it
+                    with suppress(OSError):  # another process has put something into it
                         self.folder.path.rmdir()
                 raise
 
     def _begin_in(self, folder: RunFolder, search: Search, evaluator: Evaluator) -> Result:
         with folder.locked():
-            # Somebody may have begun a run there while this one was being made.
+            # Another run may have begun there while this one was being made.
             empty_folder(folder.path)
             try:
                 folder.write_config(self.config, search.task)
@@ -280,10 +278,10 @@ class _Run:
             differing = [str(name) for name in {**now, **was} if not same_text(was.get(name), now.get(name))]
             evaluator.restore_counts(numbers["counts"])
             self._seconds_before = float(numbers["seconds"])
-            # A checkpoint of an earlier version does not say; then nobody knows the sum.
+            # A checkpoint of an earlier version does not say; then the sum is unknown.
             spent = numbers.get("core_seconds")
             self._core_seconds_before = None if spent is None else float(spent)
-        except NONSENSE as error:
+        except BAD_VALUE_ERRORS as error:
             raise InvalidInputError(f"The checkpoint in {path!r} is damaged ({type(error).__name__}: {error}).") from None
         if differing:
             raise InvalidInputError(
@@ -293,36 +291,32 @@ class _Run:
         search.restore(state)
 
     def _decisive(self) -> dict[str, str]:
-        """What the run must still be when it is resumed, in words."""
+        """Return what must not have changed when the run is resumed, as texts."""
         return {name: as_text(value) for name, value in self.config.decisive().items()}
 
     @contextmanager
     def _ready(self) -> Iterator[tuple[Search, Evaluator]]:
-        config, settings = self.config, self.config.settings
+        config = self.config
         learns = config.parameters.descriptor == "learned"
         evaluator = make_evaluator(
             self.source,
             backend=config.backend,
             workers=config.workers,
             address=config.address,
-            isolation=settings.isolation,
-            time_limit=settings.time_limit,
-            on_failure=settings.on_failure,
-            max_failed_share=settings.max_failed_share,
+            settings=config.settings,
         )
         with sharing_cores(self.source.task, workers=config.workers, learns=learns), evaluator:
             self._evaluator = evaluator
-            search = make_search(
-                config.algo,
+            search = build_search(
+                find_method(config.algo),
                 self.source.task,
+                config.parameters,
+                self._objects,
                 budget=config.budget,
                 seed=config.seed,
-                preset=config.preset,
                 device=config.device,
-                observer=self._watch,
-                **{**asdict(config.parameters), **self._objects},
             )
-            # As it was chosen, so that the run goes on there.
+            # The device that was chosen, so that a resumed run uses it, too.
             device = str(getattr(search.space, "device", config.device))
             self.config = replace(
                 config,
@@ -336,7 +330,7 @@ class _Run:
     def _try_folder(self, search: Search) -> None:
         """Write and read back a ledger of one row before anything is evaluated.
 
-        It is the file whose library is the most particular about names of folders; it would complain when the budget is spent.
+        Of all libraries, that of the ledger accepts the fewest names of folders, and would fail only when the budget is spent.
         """
         assert self.folder
         trial = self.folder.file(_TRIAL)
@@ -354,49 +348,65 @@ class _Run:
     def _search(self, search: Search, evaluator: Evaluator, *, resumed: bool) -> Result:
         if self.folder:
             self._try_folder(search)
-        # Whoever watches hears of the run when everything is in order; of its state before that they would only hear half.
         with self._callbacks:
             self._callbacks.start(search, resumed=resumed)
-            self._watching = True
-            self._watch(search, "phase")
             self._spend_budget(search, evaluator)
-            result = self._finish(search, "finished")
+            result = self._validated(self._finish(search, RunStatus.FINISHED), evaluator)
             self._callbacks.end(result)
         return result
+
+    def _validated(self, result: Result, evaluator: Evaluator) -> Result:
+        """Add the rewards of the best policies on fresh seeds, which are also written to the folder."""
+        validation = validate(result, evaluator, self.config.settings.validation_episodes)
+        if validation and self.folder:
+            with suppress(OSError):  # the results are written, and worth more
+                write_validation(self.folder, validation)
+        return replace(result, validation=validation)
 
     def _spend_budget(self, search: Search, evaluator: Evaluator) -> None:
         try:
             while not search.done:
                 genomes = search.ask()
-                with search.stopwatch.time("evaluation"):
-                    rollouts = evaluator.evaluate(genomes)
+                is_first = not search.evaluations
+                with search.record.stopwatch.time("evaluation"):
+                    rollouts = evaluator.evaluate(genomes, lambda finished: self._count(search, finished))
                 _tell(search, evaluator, rollouts)
+                if search.at_rest:
+                    self._rest(search)
+                if is_first:
+                    # After the first checkpoint, so that nothing is lost if the task fails or hangs here.
+                    look_at_task(search, evaluator, genomes, rollouts)
         except KeyboardInterrupt as interrupt:
             if not isinstance(interrupt, RunInterrupted):
-                self._leave_word(search, "interrupted")
+                self._write_summary(search, RunStatus.INTERRUPTED)
             raise
         except Exception as error:
-            self._leave_word(search, "failed", str(error))
+            self._write_summary(search, RunStatus.FAILED, str(error))
             raise
 
-    def _watch(self, search: Search, event: str) -> None:
-        if not self._watching:
-            return
-        if self._observer:
-            self._observer(search, event)
-        with search.stopwatch.time("storage"):
-            self._callbacks.tell(search, event)
-        if event == "chunk" and self.folder and time.monotonic() >= self._last_sign + _SIGN_OF_LIFE:
-            self._last_sign = time.monotonic()
-            with search.stopwatch.time("storage"):
-                self._leave_word(search, "running")
-        if event != "rest":
+    def _count(self, search: Search, finished: int) -> None:
+        """Report that so many policies of the batch under way have been evaluated."""
+        self._callbacks.count(search, finished)
+        if time.monotonic() >= self._last_summary + SUMMARY_SECONDS:
+            self._last_summary = time.monotonic()
+            self._write_summary(search, RunStatus.RUNNING, finished=finished)
+
+    def _rest(self, search: Search) -> None:
+        """Report the chunk that is done; then stop, or save a checkpoint if it is time for one."""
+        with search.record.stopwatch.time("storage"):
+            self._callbacks.rest(search)
+            if self.folder and self.config.settings.keep_autoencoders:
+                keep_autoencoder(self.folder, search.training_episodes, search.space)
+            if time.monotonic() >= self._last_summary + SUMMARY_SECONDS:
+                self._last_summary = time.monotonic()
+                self._write_summary(search, RunStatus.RUNNING)
+        if search.done:
             return
         if self._callbacks.failure:
-            self._finish(search, "failed")
+            self._finish(search, RunStatus.FAILED)
             raise self._callbacks.failure
         if self._stop and self._stop():
-            self._callbacks.end(self._finish(search, "interrupted"))
+            self._callbacks.end(self._finish(search, RunStatus.INTERRUPTED))
             raise RunInterrupted(self.folder.path if self.folder else None, search.evaluations)
         if self.folder and self._checkpoint_is_due():
             self._keep(search)
@@ -406,10 +416,10 @@ class _Run:
         return self._last_checkpoint is None or time.monotonic() >= self._last_checkpoint + every
 
     def _keep(self, search: Search) -> None:
-        """A checkpoint in the middle of the run. If the disk is full, the run is worth more than its checkpoint."""
+        """Save a checkpoint in the middle of the run. If the disk is full, the run continues without it."""
         began = time.monotonic()
         try:
-            with search.stopwatch.time("storage"):
+            with search.record.stopwatch.time("storage"):
                 self._save_checkpoint(search)
         except OSError as error:
             warnings.warn(
@@ -420,7 +430,7 @@ class _Run:
             )
         self._last_checkpoint = time.monotonic()
         if self.config.settings.checkpoint_seconds > 0:
-            self._pause = _MOST_OF_THE_TIME * (self._last_checkpoint - began)
+            self._pause = (self._last_checkpoint - began) / CHECKPOINT_TIME_SHARE
 
     def _save_checkpoint(self, search: Search) -> None:
         assert self.folder
@@ -429,38 +439,40 @@ class _Run:
         self.folder.save_checkpoint(search.state(), numbers)
         save_metrics(self.folder, search.metrics)
 
-    def _finish(self, search: Search, status: str) -> Result:
-        """Writes what there is, the summary last."""
+    def _finish(self, search: Search, status: RunStatus) -> Result:
+        """Write all results, the summary last."""
         if self.folder:
             try:
-                with search.stopwatch.time("storage"):
+                with search.record.stopwatch.time("storage"):
                     self._save_checkpoint(search)
                     self._result(search, status).save(self.folder)
                 self.folder.write_summary(self._result(search, status).summary())
             except OSError as error:
-                self._leave_word(search, "failed", str(error))
+                self._write_summary(search, RunStatus.FAILED, str(error))
                 raise RuntimeError(
                     f"The results cannot be written to {str(self.folder.path)!r}: {error.strerror or error}."
                     f" Nothing that was written before is lost: make room, then go on with: {how_to_resume(self.folder.path, self.config)}"
                 ) from error
         return self._result(search, status)
 
-    def _leave_word(self, search: Search, status: str, error: str | None = None) -> None:
-        """The summary as things stand, if it can be written."""
-        if self.folder is None or not search.evaluations:
+    def _write_summary(self, search: Search, status: RunStatus, error: str | None = None, *, finished: int = 0) -> None:
+        """Write the summary as it is now, with so many evaluations that the search has not been told yet, if there is a folder that
+        can be written to."""
+        if self.folder is None or not search.evaluations + finished:
             return
-        # Not by way of a result, which lists every emitter: this is done every few seconds.
-        seconds = {"total": self._seconds(), **search.stopwatch.seconds}
+        # Not from a result, which lists every emitter: this is done every few seconds.
+        seconds = {"total": self._seconds(), **search.record.stopwatch.seconds}
         failures = self._evaluator.failures
         spent = self._core_seconds()
         summary = summarise(search, self.config, seconds=seconds, core_seconds=spent, status=status, failures=failures)
+        summary["evaluations"] += finished
         summary |= {} if error is None else {"error": shortened(error)}
         try:
-            self.folder.write_summary(summary, safe=status != "running")
+            self.folder.write_summary(summary, safe=status is not RunStatus.RUNNING)
         except OSError:
             return
 
-    def _result(self, search: Search, status: str) -> Result:
+    def _result(self, search: Search, status: RunStatus) -> Result:
         return Result.of(
             search,
             self.config,
@@ -496,14 +508,14 @@ def _tell(search: Search, evaluator: Evaluator, rollouts: Rollouts) -> None:
             rollouts = evaluator.discard(rollouts, error.rows, error.reason)
 
 
-def _name(task: Task) -> str:
-    """What a task given as an object is called in a configuration."""
+def name_of_task(task: Task) -> str:
+    """Return the name of a task that was given as an object, for the configuration."""
     found = made_from(task)
     return found[0] if found else f"{type(task).__module__}:{type(task).__qualname__}"
 
 
 def empty_folder(path: Path) -> Path:
-    """The path, if results can be written there without touching anything."""
+    """Return the path if it is a new or an empty folder, and raise `stax.InvalidInputError` otherwise."""
     if path.exists() and not path.is_dir():
         raise InvalidInputError(f"The output folder {str(path)!r} is a file; give a new or an empty folder.")
     if path.is_dir() and not all(is_leftover(entry) for entry in path.iterdir()):

@@ -1,4 +1,8 @@
-"""The state of a search as one file: arrays, and beside them one JSON text with the numbers."""
+"""The state of a search as one file: arrays, and beside them one JSON text with the numbers.
+
+The file needs no other file. Two checkpoints could share what they have in common and save space, but then one damaged byte
+would spoil both. A file with its SHA-256 is beside each checkpoint.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +14,7 @@ from typing import Any, BinaryIO
 from stax.errors import InvalidInputError
 from stax.runs import limits
 from stax.runs.array_files import pack_arrays, read_arrays
-from stax.runs.files import NONSENSE, parse_json
+from stax.runs.files import BAD_VALUE_ERRORS, parse_json
 from stax.search.state import State
 
 _FORMAT = 1
@@ -39,7 +43,7 @@ def read_state(path: Path, what: str, budget: int) -> tuple[State, dict[str, Any
         del text
         written_as = numbers["format"]
         state, more = State(arrays, dict(numbers["search"])), dict(numbers["run"])
-    except (RecursionError, *NONSENSE) as error:
+    except (RecursionError, *BAD_VALUE_ERRORS) as error:
         raise InvalidInputError(f"{what} {str(path)!r} is damaged: {type(error).__name__} in {_TEXT}.") from None
     if written_as != _FORMAT:
         raise InvalidInputError(f"{what} {str(path)!r} has format {written_as!r}; this version of stax reads {_FORMAT}.")

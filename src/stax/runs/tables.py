@@ -11,28 +11,32 @@ from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from stax.errors import InvalidInputError, printable
+from stax.representation.space import DescriptorSpace
 from stax.runs import limits
 from stax.runs.array_files import read_arrays, write_arrays
 from stax.runs.config import RunConfig
-from stax.runs.files import NONSENSE, atomic_write, parse_json, read_bytes, read_csv, write_text
+from stax.runs.files import BAD_VALUE_ERRORS, atomic_write, parse_json, read_bytes, read_csv, write_text
 from stax.runs.folder import RunFolder
 from stax.search.emitters.emitter import EmitterRecord
+from stax.search.metrics import TEXT_COLUMNS, metric_columns
 from stax.search.policy_set import PolicySet
 from stax.tasks.task import Task
 
 ARCHIVES = ("novelty", "reward")
-_METRIC_COLUMNS = 16
-"""Columns of the metrics, beside one per reward area."""
+KEPT_AUTOENCODERS = "autoencoders"
+"""Folder of the autoencoders that are kept after each training episode."""
 _EMITTER_COLUMNS = 12
+_TEXT_COLUMNS = {*TEXT_COLUMNS, "ended_by", "kind"}
 
 
 def check_run_fits(config: RunConfig, reward_areas: int) -> None:
     """Refuse a run whose folder could not be read again, before it begins."""
     parameters = config.parameters
-    chunks = limits.METRIC_CELLS // (_METRIC_COLUMNS + reward_areas)
+    chunks = limits.METRIC_CELLS // (1 + len(metric_columns(reward_areas)))
     if config.budget > chunks * parameters.chunk_size:
         raise InvalidInputError(
             f"A budget of {config.budget:,} in chunks of {parameters.chunk_size:,} evaluations would make a table of metrics with more"
@@ -55,12 +59,13 @@ def _most_emitters(config: RunConfig) -> int:
 
 
 def save_metrics(folder: RunFolder, metrics: list[dict[str, Any]]) -> None:
+    """Write the table of metrics."""
     write_text(folder.file("metrics.csv"), _csv(metrics, list(metrics[0]) if metrics else []))
 
 
-def load_metrics(folder: RunFolder) -> list[dict[str, Any]]:
+def read_metrics(path: Path) -> list[dict[str, Any]]:
     """Return the table of metrics, a row per chunk."""
-    return list(_rows(folder.file("metrics.csv"), "The table of metrics", limits.METRIC_CELLS))
+    return list(_rows(path, "The table of metrics", limits.METRIC_CELLS))
 
 
 def _csv(rows: list[dict[str, Any]], columns: list[str]) -> str:
@@ -86,36 +91,38 @@ def _rows(path: Path, what: str, most_cells: int) -> Iterator[dict[str, Any]]:
 
 
 def _typed(name: str, text: str) -> Any:
-    if name in ("phase", "ended_by", "kind"):
+    if name in _TEXT_COLUMNS:
         return text
-    for kind in (int, float) if text else ():
+    for number_type in (int, float) if text else ():
         try:
-            return kind(text)
+            return number_type(text)
         except (ValueError, TypeError):
             continue
     return None
 
 
 def save_archive(folder: RunFolder, name: str, policies: PolicySet) -> None:
+    """Write one of `ARCHIVES`."""
     folder.file("archives").mkdir(exist_ok=True)
     write_arrays(folder.file("archives", f"{name}.npz"), policies.columns())
 
 
-def read_archive(folder: RunFolder, name: str, task: Task, *, descriptor_size: int, evaluations: int) -> PolicySet:
-    """One of `ARCHIVES`."""
-    path = folder.file("archives", f"{name}.npz")
+def read_archive(path: Path, task: Task, evaluations: int) -> PolicySet:
+    """Return an archive of a run of this task with so many evaluations; descriptors may have any size."""
     columns, _ = read_arrays(path, "The archive", most_rows=lambda _: evaluations)
+    size = columns["descriptor"].shape[-1] if columns.get("descriptor", np.empty(0)).ndim == 2 else 0
     what = f"The archive {str(path)!r} is damaged: it"
-    return PolicySet.checked(columns, what, task, descriptor_size=descriptor_size, evaluations=evaluations)
+    return PolicySet.checked(columns, what, task, descriptor_size=size, evaluations=evaluations)
 
 
 def save_emitters(folder: RunFolder, emitters: Sequence[EmitterRecord]) -> None:
+    """Write the list of emitters."""
     columns = [field.name for field in fields(EmitterRecord)]
     write_text(folder.file("emitters.csv"), _csv([asdict(record) for record in emitters], columns))
 
 
-def read_emitters(folder: RunFolder) -> list[EmitterRecord]:
-    path = folder.file("emitters.csv")
+def read_emitters(path: Path) -> list[EmitterRecord]:
+    """Return the list of emitters."""
     try:
         return [EmitterRecord(**row) for row in _rows(path, "The list of emitters", limits.EMITTER_CELLS)]
     except TypeError:
@@ -124,11 +131,20 @@ def read_emitters(folder: RunFolder) -> list[EmitterRecord]:
         ) from None
 
 
+def keep_autoencoder(folder: RunFolder, episode: int, space: DescriptorSpace) -> None:
+    """Write the autoencoder of a training episode beside those of the others, unless it is there."""
+    path = folder.file(KEPT_AUTOENCODERS, f"{episode:06d}.safetensors")
+    if episode and not path.is_file():
+        path.parent.mkdir(exist_ok=True)
+        write_autoencoder(path, *space.weights())
+
+
 def write_autoencoder(path: Path, weights: dict[str, NDArray[Any]], words: dict[str, str]) -> None:
+    """Write the weights of an autoencoder and texts about them; the same autoencoder gives the same bytes."""
     from safetensors.numpy import save
 
     content = save(weights, {"format": "pt", **words})
-    # It writes the words in an order drawn at random; the same autoencoder shall give the same bytes.
+    # The library writes the texts in random order, so they are sorted here.
     end = 8 + int.from_bytes(content[:8], "little")
     header = json.loads(content[8:end])
     header["__metadata__"] = dict(sorted(header["__metadata__"].items()))
@@ -138,11 +154,11 @@ def write_autoencoder(path: Path, weights: dict[str, NDArray[Any]], words: dict[
 
 
 def read_autoencoder(path: Path, weights: int) -> tuple[dict[str, NDArray[Any]], dict[str, str]]:
-    """Return the weights of an autoencoder and the words about them.
+    """Return the weights of an autoencoder and the texts about them.
 
     Args:
         path: the file.
-        weights: bytes of the weights of the autoencoder that they are for.
+        weights: bytes that the weights may have together.
     """
     from safetensors import SafetensorError
     from safetensors.numpy import load
@@ -154,5 +170,5 @@ def read_autoencoder(path: Path, weights: int) -> tuple[dict[str, NDArray[Any]],
             raise ValueError("its header is too long")
         words = parse_json(content[8:end], limits.WEIGHTS_BYTES // 8).get("__metadata__") or {}
         return load(content), {str(name): str(word) for name, word in words.items()}
-    except (SafetensorError, RecursionError, *NONSENSE) as error:
+    except (SafetensorError, RecursionError, *BAD_VALUE_ERRORS) as error:
         raise InvalidInputError(f"The autoencoder {str(path)!r} is damaged ({printable(error)[:200]}).") from None

@@ -9,8 +9,9 @@ from __future__ import annotations
 import re
 
 _KEY_PARTS = 16
+"""Largest number of parts of a dotted key."""
 _KEYS = 20_000
-"""Keys and headers of tables, and the parts of long ones."""
+"""Largest number of keys and headers of tables; each part of a long key counts."""
 _STRINGS = re.compile(
     r'"""(?:\\.|[^\\])*?(?:"""|\Z)'  # every alternative also matches an unfinished string, so nothing is looked at twice
     r"|'''.*?(?:'''|\Z)"
@@ -20,13 +21,13 @@ _STRINGS = re.compile(
     re.DOTALL,
 )
 _LONG_KEY = re.compile(r"(?<![\w-])(?:[\w-]++[ \t]*+\.[ \t]*+){2,}")
-"""Keys of three parts and more; a number has one dot at most."""
+"""Matches keys of three parts or more; a number has one dot at most."""
 _HEADER = re.compile(r"^[ \t]*\[[^\]\n]+\]", re.MULTILINE)
 
 
 def check_toml(text: str) -> None:
     """Raise `ValueError` for a text that would take more memory or time to parse than a configuration does."""
-    # What is left are keys, numbers and dates; a quoted key is a word as good as any.
+    # Keys, numbers and dates are left; a quoted key becomes a word like any other.
     bare = _STRINGS.sub("s", text)
     keys = bare.count("=") + sum(1 for _ in _HEADER.finditer(bare))
     for found in _LONG_KEY.finditer(bare):

@@ -1,4 +1,8 @@
-"""The grid over the ground-truth bounds: what coverage counts, and where MAP-Elites keeps its elites."""
+"""The grid over the ground-truth bounds: coverage counts its cells, and MAP-Elites keeps an elite in each.
+
+The package `ribs` has such a grid too, but would hold the same arrays a second time, and needs pandas. Here an elite is a row
+of a `PolicySet`, with its snapshots and descriptors.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +33,7 @@ class Grid:
         self.size = int(cells ** len(bounds))
 
     def cell(self, ground_truth: NDArray[np.float64]) -> NDArray[np.int64]:
-        """The cell of each row; what lies on or beyond the bounds belongs to the outermost cells."""
+        """Return the cell of each row; what lies on or beyond the bounds belongs to the outermost cells."""
         place = np.floor((ground_truth - self._low) / self._span * self._cells)
         place = np.clip(place, 0, self._cells - 1).astype(np.int64)
         powers = self._cells ** np.arange(place.shape[1] - 1, -1, -1)
@@ -44,6 +48,7 @@ class Coverage:
         self.visited: set[int] = set()
 
     def add(self, ground_truth: NDArray[np.float64]) -> None:
+        """Count the cells of these policies."""
         self.visited.update(self._grid.cell(ground_truth).tolist())
 
     @property
@@ -52,7 +57,7 @@ class Coverage:
 
 
 class Elites:
-    """One policy per cell of the grid: the first one to come, until another one with a better reward, or an equal one, replaces it.
+    """One policy per cell of the grid: the first one, until one with a better reward, or with an equal one, replaces it.
 
     Args:
         like: policies whose columns have the shapes and types of those to come.

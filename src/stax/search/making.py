@@ -1,4 +1,4 @@
-"""`make_search`: a search from the name of its method and its parameters, or one sentence that says why there is none."""
+"""Making a search from the name of its method and its parameters, or refusing it in one sentence."""
 
 from __future__ import annotations
 
@@ -7,23 +7,27 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from stax.errors import InvalidInputError, check_whole
-from stax.input_limits import (
-    LARGEST_GENERATION,
-    LARGEST_SEED,
-    MOST_DESCRIPTOR,
-    MOST_EVALUATIONS,
-    MOST_WEIGHTS,
-)
-from stax.representation.choice import chosen, count_weights, name_of
-from stax.representation.space import DescriptorSpace, GroundTruthSpace, NoSpace, StatesSpace
+from stax.constraints import check_whole
+from stax.errors import InvalidInputError
+from stax.input_limits import LARGEST_GENERATION, LARGEST_SEED, MOST_DESCRIPTOR, MOST_EVALUATIONS, MOST_WEIGHTS
+from stax.own_code import without_objects
+from stax.representation.choice import chosen, count_weights
+from stax.representation.space import DescriptorSpace, GroundTruthSpace, NoSpace, StatesSpace, truth_remedy
+from stax.search.emitters import check_built_in_kinds, make_kinds
 from stax.search.methods import Method, find_method
-from stax.search.parameters import Parameters, make_parameters
-from stax.search.parts import Parts, check_built_in, make_parts, name_parts
+from stax.search.parameters import Parameters
 from stax.search.random_numbers import space_seed
-from stax.search.search import Observer, Search
+from stax.search.schedulers import make_scheduler
+from stax.search.search import Search
 from stax.tasks.task import Task
 from stax.tasks.task_checks import check_attributes
+
+_LEARNING = (
+    *("code_size", "autoencoder", "hidden_sizes", "kl_weight", "learning_rate", "batch_size", "max_epochs", "patience"),
+    *("validation_share", "kept_weights", "max_images_per_episode", "training_set_size"),
+    *("center_observations", "scale_observations"),
+)
+"""Parameters of the learned descriptor space."""
 
 
 def make_search(
@@ -34,11 +38,11 @@ def make_search(
     seed: int = 0,
     preset: str = "default",
     device: str = "auto",
-    observer: Observer | None = None,
     **parameters: Any,
 ) -> Search:
-    """A search by the name of its method; parameters as keywords, see `stax algos`. An autoencoder, kinds of emitters and the
-    scheduler may also be objects.
+    """Return a search by the name of its method. `stax algos` lists the parameters, which are keywords.
+
+    An autoencoder, kinds of emitters and the scheduler may also be objects.
 
     ```python
     search = stax.make_search("stax", task, budget=20_000, seed=0)
@@ -46,58 +50,79 @@ def make_search(
         search.tell(task.evaluate(search.ask()))
     ```
     """
-    parameters, objects = without_objects(parameters)
-    method, resolved = fit(algo, task, budget=budget, preset=preset, parameters=parameters)
+    method = find_method(algo)
+    named, objects = without_objects(parameters)
+    resolved = method.resolve(preset, named)
+    return build_search(method, task, resolved, objects, budget=budget, seed=seed, device=device)
+
+
+def build_search(
+    method: Method,
+    task: Task,
+    parameters: Parameters,
+    objects: Mapping[str, Any],
+    *,
+    budget: int,
+    seed: int,
+    device: str,
+) -> Search:
+    """Return a search with parameters that are resolved; `objects` are those that `without_objects` found among them."""
+    method, parameters = fit(method, task, parameters, budget=budget)
     seed = check_whole("seed", seed, 0, LARGEST_SEED)
-    space = make_space(task, method, resolved, seed, device, objects.get("autoencoder"))
-    parts = make_parts(resolved, name_parts(objects)[1], task.genome_size) if method.emitters else Parts()
+    space = make_space(task, method, parameters, seed, device, objects.get("autoencoder"))
+    # For a method without emitters no code of a user's own is imported.
+    of_parts, own_parts = (parameters, objects) if method.emitters else (Parameters(), {})
+    kinds = make_kinds(of_parts, own_parts.get("emitter_kinds"), task.genome_size)
+    scheduler = make_scheduler(of_parts, own_parts.get("scheduler"))
     try:
-        return Search(task, method, resolved, budget=int(budget), seed=seed, space=space, parts=parts, observer=observer)
+        return Search(
+            task,
+            method,
+            parameters,
+            budget=int(budget),
+            seed=seed,
+            space=space,
+            kinds=kinds,
+            scheduler=scheduler,
+        )
     except MemoryError:
         raise InvalidInputError(
             f"There is not enough memory to record a budget of {int(budget):,} evaluations; give a smaller budget."
         ) from None
 
 
-def without_objects(parameters: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Parameters that can be written down, and those of them that were given as objects, as they were given."""
-    named, _ = name_parts(parameters)
-    if named.get("autoencoder") is not None and not isinstance(named["autoencoder"], str):
-        named["autoencoder"] = name_of(named["autoencoder"])
-    return named, {name: value for name, value in parameters.items() if named[name] is not value}
+def fit(method: Method, task: Task, parameters: Parameters, *, budget: int) -> tuple[Method, Parameters]:
+    """Return the method and the parameters as a search on this task uses them, or raise `stax.InvalidInputError`.
 
-
-def fit(
-    algo: str, task: Task, *, budget: int, preset: str = "default", parameters: Mapping[str, Any]
-) -> tuple[Method, Parameters]:
-    """The method and all parameters as a search on this task uses them, or one sentence that says why it cannot."""
-    method = find_method(algo)
+    Values that the task decides are filled in. No code of a user's own is imported.
+    """
     check_attributes(task)
-    resolved = make_parameters(preset, method.values(preset), parameters)
     budget = check_whole("budget", budget, 1, MOST_EVALUATIONS)
-    if budget < resolved.population_size:
+    if budget < parameters.population_size:
         raise InvalidInputError(
-            f"budget must be at least one population of {resolved.population_size} evaluations, not {budget}."
+            f"budget must be at least one population of {parameters.population_size} evaluations, not {budget}."
         )
-    samples = resolved.descriptor_samples or task.observation_samples
+    samples = parameters.descriptor_samples or task.observation_samples
     if samples > task.observation_samples:
         raise InvalidInputError(
             f"Parameter descriptor_samples must be at most {task.observation_samples}, the observations that task"
             f" {task.name!r} keeps of a rollout, not {samples}."
         )
-    low, high = resolved.genome_bounds or task.genome_bounds
-    resolved = replace(resolved, descriptor_samples=int(samples), genome_bounds=(float(low), float(high)))
-    method.explorer.check(method.name, resolved)
-    if resolved.descriptor == "learned":
-        chosen(resolved.autoencoder, task.observation_shape)
-    _refuse_excess(task, resolved)
-    if resolved.emitters is not None:
-        method = replace(method, emitters=resolved.emitters)
+    low, high = parameters.genome_bounds or task.genome_bounds
+    parameters = replace(parameters, descriptor_samples=samples, genome_bounds=(low, high))
+    method.explorer.check(method.name, parameters)
+    if parameters.descriptor == "learned":
+        chosen(parameters.autoencoder, task.observation_shape)
+    _refuse_excess(task, parameters)
+    if parameters.emitters is not None:
+        method = replace(method, emitters=parameters.emitters)
     if method.emitters:
-        check_built_in(resolved, task.genome_size)
+        check_built_in_kinds(parameters, task.genome_size)
     if method.explorer.needs_grid and task.ground_truth_bounds is None:
-        raise InvalidInputError(f"Task {task.name!r} has no ground-truth descriptor, which the grid of {algo} needs.")
-    return method, resolved
+        raise InvalidInputError(
+            f"Task {task.name!r} has no ground-truth descriptor, which the grid of {method.name} needs; {truth_remedy(task)}."
+        )
+    return method, parameters
 
 
 def _refuse_excess(task: Task, parameters: Parameters) -> None:
@@ -138,7 +163,7 @@ def _refuse_excess(task: Task, parameters: Parameters) -> None:
 def make_space(
     task: Task, method: Method, parameters: Parameters, seed: int, device: str, autoencoder: Any = None
 ) -> DescriptorSpace:
-    """The descriptor space of a search with this seed, as it is at the start, with this autoencoder if it is an object."""
+    """Return the descriptor space of a search with this seed at its start, with the autoencoder if it was given as an object."""
     samples = parameters.descriptor_samples or task.observation_samples
     if parameters.descriptor == "ground-truth":
         return GroundTruthSpace(task)
@@ -149,24 +174,13 @@ def make_space(
     # Here, because torch takes seconds to import and half of the methods do without.
     from stax.representation.learned import LearnedSpace
 
-    return LearnedSpace(
-        task=task,
-        samples=samples,
-        code_size=parameters.code_size,
-        autoencoder=parameters.autoencoder if autoencoder is None else autoencoder,
-        hidden_sizes=parameters.hidden_sizes,
-        kl_weight=parameters.kl_weight,
-        learning_rate=parameters.learning_rate,
-        batch_size=parameters.batch_size,
-        max_epochs=parameters.max_epochs,
-        max_images_per_episode=parameters.max_images_per_episode,
-        training_set_size=parameters.training_set_size,
-        center_observations=parameters.center_observations,
-        scale_observations=parameters.scale_observations,
-        validation_share=parameters.validation_share,
-        patience=parameters.patience,
-        keep="last" if parameters.kept_weights == "last" else "best",
-        reset=method.training == "reset",
-        seed=space_seed(seed),
-        device=device,
-    )
+    options = learning_options(parameters)
+    if autoencoder is not None:
+        options["autoencoder"] = autoencoder
+    reset = method.training == "reset"
+    return LearnedSpace(task=task, samples=samples, reset=reset, seed=space_seed(seed), device=device, **options)
+
+
+def learning_options(parameters: Parameters) -> dict[str, Any]:
+    """Return those parameters that `LearnedSpace` takes under the same names."""
+    return {name: getattr(parameters, name) for name in _LEARNING}

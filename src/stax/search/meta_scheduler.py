@@ -5,36 +5,40 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from stax.search.exploitation import exploit
-from stax.search.explorers.explorer import Asking
 from stax.search.vocabulary import Phase
 
 if TYPE_CHECKING:
+    from stax.search.explorers.explorer import Asking
     from stax.search.search import Search
+
+REST = None
+"""What is yielded at rest, instead of a batch: nothing is under way, and the attributes of the search are all there is to it."""
 
 
 def schedule(search: Search) -> Asking:
-    """Algorithm 1. Between two passes of the loop, all that matters is in the search's attributes."""
-    explorer = search.method.explorer
+    """Algorithm 1. A search that is restored enters it at the head of the loop."""
+    explorer, containers = search.method.explorer, search.containers
     if not search.evaluations:
-        search.enter_phase(Phase.INITIAL_POPULATION)
+        # Sample and evaluate the initial population Gamma_0
         yield from explorer.start(search)
         search.end_chunk()
 
     while search.budget_left:
-        search.rest()
-        # If rewarding policies have been found: candidates or emitters
-        if (len(search.candidates) or search.emitters) and search.next_phase() == Phase.EXPLOITATION:
+        yield REST
+        # If rewarding policies have been found: Q_Cand_Em or Q_Em is not empty
+        rewards_found = len(containers.candidates) or len(containers.emitters)
+        if rewards_found and search.next_phase() == Phase.EXPLOITATION:
             yield from exploit(search)
         else:
-            search.enter_phase(Phase.EXPLORATION)
+            search.phase = Phase.EXPLORATION
             yield from explorer.explore(search)
 
-            # Train the autoencoder and update descriptors, at intervals that grow by one chunk each time
+            # Update autoencoder and descriptors, at intervals that grow by one chunk each time
             search.chunks_since_training += 1
             if search.trains and search.chunks_since_training == search.training_interval:
-                search.enter_phase(Phase.TRAINING)
+                search.phase = Phase.TRAINING
                 search.train_autoencoder()
-                search.update_descriptors()
+                containers.update_descriptors(surprise=search.uses_surprise)
                 search.training_interval += 1
                 search.chunks_since_training = 0
         search.end_chunk()

@@ -1,17 +1,22 @@
-"""The table of methods: each is a way of exploring, with or without emitters, and values of parameters."""
+"""The table of methods: each is a way of exploring, with or without emitters, and values of parameters.
+
+To add a method, add a row here, and a file in `explorers/` if it explores in a new way. The rest of the code asks a method, or
+its explorer, what it needs and does (`needs_grid`, `descriptors`, `no_emitters_because`); no code asks for its name.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from stax.errors import InvalidInputError
+from stax.errors import InvalidInputError, no_such
 from stax.search.explorers.alternating import AlternatingExplorer
 from stax.search.explorers.explorer import Explorer
 from stax.search.explorers.grid import GridExplorer
 from stax.search.explorers.population import PopulationExplorer
 from stax.search.explorers.random import RandomExplorer
-from stax.search.parameters import no_such
+from stax.search.parameters import Parameters, make_parameters
 
 
 @dataclass(frozen=True)
@@ -19,10 +24,12 @@ class Method:
     """A method: its name and description, and all that distinguishes it from the others."""
 
     name: str
+    paper_name: str
+    """Name in the paper; the method's own name if it is not in the paper."""
     about: str
     explorer: Explorer
     """Way of exploring."""
-    color: str = "#33363D"
+    color: str
     """Colour of its lines in plots. The colours below are after Okabe and Ito, and Tol: people who see red and green alike can tell all
     lines of one style (solid, dashed) apart."""
     emitters: bool = True
@@ -34,10 +41,30 @@ class Method:
     preset_parameters: dict[str, dict[str, Any]] = field(default_factory=dict)
     """Values of parameters that belong to the method with one preset only, by the preset."""
 
-    def values(self, preset: str) -> dict[str, Any]:
-        """Return the values of parameters that belong to the method with this preset."""
-        of_preset = [values for name, values in self.preset_parameters.items() if name == preset]
-        return {**self.parameters, **(of_preset[0] if of_preset else {})}
+    @property
+    def is_learned(self) -> bool:
+        """Whether its behaviour space is learned, unless the user says otherwise."""
+        return self.resolve("default").descriptor == "learned"
+
+    @property
+    def line_style(self) -> str:
+        """Style of its lines in plots: solid for a learned behaviour space and dashed for the ground truth, as in the paper."""
+        return line_style(is_learned=self.is_learned)
+
+    @property
+    def page(self) -> str:
+        """Path of its page from the root of the repository."""
+        return f"docs/algorithms/{self.name}.md"
+
+    def resolve(self, preset: str, given: Mapping[str, Any] | None = None) -> Parameters:
+        """Return the parameters of a search: the preset's values, changed by the method's, then by those given."""
+        of_preset = self.preset_parameters.get(preset, {}) if isinstance(preset, str) else {}
+        return make_parameters(preset, {**self.parameters, **of_preset}, given or {})
+
+
+def line_style(*, is_learned: bool) -> str:
+    """Return the style of the lines of runs in a learned behaviour space, or in another one."""
+    return "solid" if is_learned else "dashed"
 
 
 _BOTH = PopulationExplorer("novelty", "surprise")
@@ -52,14 +79,30 @@ METHODS = {
     method.name: method
     for method in (
         Method(
-            "stax", "novelty and surprise in a learned space by NSGA-II, emitters on rewards (STAX_multi)", _BOTH, "#CC79A7"
+            "stax",
+            "STAX",
+            "novelty and surprise in a learned space by NSGA-II, emitters on rewards (STAX_multi)",
+            _BOTH,
+            "#CC79A7",
         ),
         Method(
-            "stax-single", "stax with a descriptor of the last observation only", _BOTH, "#332288", parameters=_LAST_OBSERVATION
+            "stax-single",
+            "STAX_single",
+            "stax with a descriptor of the last observation only",
+            _BOTH,
+            "#332288",
+            parameters=_LAST_OBSERVATION,
         ),
-        Method("stax-alt-multi", "stax that selects by novelty or by surprise, at random each generation", _EITHER, "#DDCC77"),
+        Method(
+            "stax-alt-multi",
+            "STAX-ALT_multi",
+            "stax that selects by novelty or by surprise, at random each generation",
+            _EITHER,
+            "#DDCC77",
+        ),
         Method(
             "stax-alt-single",
+            "STAX-ALT_single",
             "stax-alt-multi with a descriptor of the last observation only",
             _EITHER,
             "#661100",
@@ -67,6 +110,7 @@ METHODS = {
         ),
         Method(
             "stax-nt",
+            "STAX-NT",
             "stax whose autoencoder is never trained",
             _BOTH,
             "#56B4E9",
@@ -75,6 +119,7 @@ METHODS = {
         ),
         Method(
             "stax-reset",
+            "STAX_reset",
             "stax whose autoencoder starts from scratch at every training",
             _BOTH,
             "#000000",
@@ -83,6 +128,7 @@ METHODS = {
         ),
         Method(
             "taxons",
+            "TAXONS",
             "exploration alone in a learned space of the last observation, by novelty or surprise at random",
             _EITHER,
             "#E69F00",
@@ -91,14 +137,24 @@ METHODS = {
         ),
         Method(
             "serene",
+            "SERENE",
             "novelty search in the ground-truth space, emitters on rewards",
             _NOVELTY,
             "#D55E00",
             parameters=_GROUND_TRUTH,
         ),
-        Method("ns", "novelty search in the ground-truth space", _NOVELTY, "#0072B2", emitters=False, parameters=_GROUND_TRUTH),
+        Method(
+            "ns",
+            "NS",
+            "novelty search in the ground-truth space",
+            _NOVELTY,
+            "#0072B2",
+            emitters=False,
+            parameters=_GROUND_TRUTH,
+        ),
         Method(
             "map-elites",
+            "ME",
             "a grid over the ground-truth space that keeps the best policy of each cell",
             GridExplorer(),
             "#009E73",
@@ -107,6 +163,7 @@ METHODS = {
         ),
         Method(
             "moo-nr",
+            "MOO-NR",
             "NSGA-II on novelty in the ground-truth space and reward",
             PopulationExplorer("novelty", "reward"),
             "#555555",
@@ -114,6 +171,7 @@ METHODS = {
             parameters=_GROUND_TRUTH,
         ),
         Method(
+            "random",
             "random",
             "genomes drawn at random like the first population, without selection: what any method must beat",
             RandomExplorer(),

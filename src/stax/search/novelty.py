@@ -1,4 +1,12 @@
-"""Novelty: how far a policy's behaviour is from those known (the paper's equation for eta)."""
+"""Novelty: the distance of a policy's behaviour from known behaviours (the paper's equation for eta).
+
+The same policy may be in the population, among the offspring and in both archives. It counts once as a reference. It is
+excluded from its own neighbours by its id, so two policies with the same behaviour are still neighbours of each other.
+
+There can be tens of thousands of emitter candidates, and every chunk asks for the most novel one. So each keeps its nearest
+distances to the reward archive, and a policy that enters the archive costs one distance per candidate instead of a search of
+all.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +35,7 @@ class References:
         self._around = np.empty((0, dimensions))
 
     def archive(self, policies: PolicySet) -> None:
-        """Policies that entered an archive and stay."""
+        """Add policies that have entered an archive."""
         new = [row for row, number in enumerate(policies.id.tolist()) if number not in self._archived]
         if not new:
             return
@@ -42,13 +50,13 @@ class References:
         self._around_ids, self._around = self._around_ids[loose], self._around[loose]
 
     def surround(self, policies: PolicySet) -> None:
-        """The population and offspring of the moment, each policy once, instead of those before."""
+        """Replace the population and offspring, each policy being given once."""
         loose = [row for row, number in enumerate(policies.id.tolist()) if number not in self._archived]
         self._around_ids = policies.id[loose]
         self._around = policies.descriptor[loose]
 
     def novelty(self, ids: NDArray[np.int64], descriptors: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Mean distance of each policy to its k nearest references, itself excluded by its id.
+        """Return the mean distance of each policy to its k nearest references, itself excluded by its id.
 
         Infinite where there is nothing to compare with.
         """
@@ -62,7 +70,7 @@ class References:
 
 
 def mean_of_nearest(distances: NDArray[np.float64], neighbors: int) -> NDArray[np.float64]:
-    """The mean of each row's smallest distances; of all there are if fewer, infinite ones not counting."""
+    """Return the mean of each row's smallest distances; of all there are if fewer, infinite ones not counting."""
     if distances.shape[1] > neighbors:
         distances = np.partition(distances, neighbors - 1, axis=1)[:, :neighbors]
     # Sorted, so that the sum does not depend on the order in which neighbours were found.
@@ -89,9 +97,11 @@ class CandidateBuffer:
 
     @property
     def policies(self) -> PolicySet:
+        """All candidates, as views."""
         return self._waiting.policies
 
     def append(self, policies: PolicySet, reward_archive: PolicySet) -> None:
+        """Add candidates, and measure their distances to the reward archive."""
         start = len(self._waiting)
         self._waiting.append(policies)
         if len(self._waiting) > len(self._nearest):
@@ -102,11 +112,11 @@ class CandidateBuffer:
         self._measure(slice(start, len(self._waiting)), reward_archive)
 
     def rewarded(self, policies: PolicySet) -> None:
-        """These policies entered the reward archive."""
+        """Take account of policies that have entered the reward archive."""
         self._measure(slice(0, len(self._waiting)), policies)
 
     def remeasure(self, reward_archive: PolicySet) -> None:
-        """All descriptors have changed."""
+        """Measure all distances again, after all descriptors have changed."""
         self._nearest[:] = np.inf
         self._measure(slice(0, len(self._waiting)), reward_archive)
 
@@ -121,10 +131,11 @@ class CandidateBuffer:
             nearest[:] = np.partition(both, self.neighbors - 1, axis=1)[:, : self.neighbors]
 
     def novelty(self) -> NDArray[np.float64]:
-        """Of each candidate, with respect to the reward archive; infinite while that is empty."""
+        """Return the novelty of each candidate with respect to the reward archive; infinite while that is empty."""
         return mean_of_nearest(self._nearest[: len(self._waiting)], self.neighbors)
 
     def pop_most_novel(self) -> PolicySet:
+        """Remove and return the most novel candidate."""
         row = int(np.argmax(self.novelty()))
         self._nearest[row] = self._nearest[len(self._waiting) - 1]
         return self._waiting.pop(row)

@@ -17,19 +17,19 @@ from stax.tasks.task import Genomes, Rollouts, Task
 if TYPE_CHECKING:
     import pandas
 
-_WHOLE = ("id", "parent", "born", "origin", "emitter", "reward_area", "steps")
+_INTEGERS = ("id", "parent", "born", "origin", "emitter", "reward_area", "steps")
 
 
 @dataclass(frozen=True, eq=False)
 class PolicySet:
-    """Evaluated policies: row i of every array is about the same one."""
+    """Evaluated policies, as arrays: row i of every array describes policy i."""
 
     id: NDArray[np.int64]
-    """(n,) the number of its evaluation, from 0."""
+    """(n,) number of its evaluation, from 0."""
     parent: NDArray[np.int64]
     """(n,) id of the policy it was mutated from, -1 for none."""
     born: NDArray[np.int64]
-    """(n,) the chunk of the run it was evaluated in, from 0."""
+    """(n,) chunk of the run it was evaluated in, from 0."""
     origin: NDArray[np.int64]
     """(n,) an `Origin`: the step of the search that made it."""
     emitter: NDArray[np.int64]
@@ -45,9 +45,9 @@ class PolicySet:
     ground_truth: NDArray[np.float64]
     """(n, d); d is 0 for a task without such a descriptor."""
     snapshots: NDArray[Any]
-    """(n, observation_samples, ...) what observations are drawn from."""
+    """(n, observation_samples, ...) states that observations are drawn from."""
     descriptor: NDArray[np.float64]
-    """(n, D) in the space that the search compares behaviours in; nan where nobody needs it."""
+    """(n, D) in the space that the search compares behaviours in; nan where it is not needed."""
     novelty: NDArray[np.float64]
     """(n,) as last measured; nan before."""
     surprise: NDArray[np.float64]
@@ -65,7 +65,7 @@ class PolicySet:
         emitter: int,
         descriptor_size: int,
     ) -> PolicySet:
-        """Policies just evaluated, numbered from `first_id`; nothing is measured yet."""
+        """Make a set of policies just evaluated, numbered from `first_id`; nothing is measured yet."""
         count = len(genome)
         ground_truth = np.empty((count, 0)) if rollouts.ground_truth is None else rollouts.ground_truth
         return PolicySet(
@@ -75,7 +75,7 @@ class PolicySet:
             origin=np.full(count, origin),
             emitter=np.full(count, emitter),
             genome=genome,
-            # Copies: whoever evaluates may use its arrays again.
+            # Copies: the evaluator may use its arrays again.
             reward=np.array(rollouts.reward, np.float64),
             reward_area=np.array(rollouts.reward_area, np.int64),
             steps=np.array(rollouts.steps, np.int64),
@@ -90,7 +90,7 @@ class PolicySet:
     def checked(
         columns: Mapping[str, NDArray[Any]], what: str, task: Task, *, descriptor_size: int, evaluations: int
     ) -> PolicySet:
-        """A set of policies of a task from a file, which may come from anywhere: refused if no search can have written it."""
+        """Make a set of policies from columns of a file, or raise `stax.InvalidInputError` if no search can have written them."""
         shapes = {
             "genome": (task.genome_size,),
             "ground_truth": (len(task.ground_truth_bounds or ()),),
@@ -103,14 +103,14 @@ class PolicySet:
             if name == "snapshots":
                 fits = values.shape[:2] == (rows, task.observation_samples) and values.dtype.kind in "biuf"
             else:
-                kind = np.int64 if name in _WHOLE else np.float64
-                fits = values.shape == (rows, *shapes.get(name, ())) and values.dtype == kind
+                dtype = np.int64 if name in _INTEGERS else np.float64
+                fits = values.shape == (rows, *shapes.get(name, ())) and values.dtype == dtype
             if not fits:
                 raise InvalidInputError(f"{what} has a column {name} of shape {values.shape} and type {values.dtype}.")
         limits = {"id": (0, evaluations), "parent": (-1, evaluations), "origin": (0, len(Origin))}
         for name, (low, end) in {**limits, "reward_area": (-1, len(task.reward_areas))}.items():
             if rows and not (columns[name].min() >= low and columns[name].max() < end):
-                raise InvalidInputError(f"{what} has a policy whose {name} there cannot be.")
+                raise InvalidInputError(f"{what} has a policy with an impossible {name}.")
         if not (np.isfinite(columns["genome"]).all() and np.isfinite(columns["reward"]).all()):
             raise InvalidInputError(f"{what} has a policy with nan or infinity in its genome or its reward.")
         _check_magnitudes(columns, what)
@@ -118,58 +118,81 @@ class PolicySet:
 
     @staticmethod
     def from_pandas(frame: pandas.DataFrame, task: Task) -> PolicySet:
-        """Policies of a task from a data frame as `to_pandas` makes it, checked; what is missing is taken for not known.
+        """Make a set of policies from a data frame as `to_pandas` makes it, checked; missing columns count as not known.
 
         Args:
             frame: a row per policy, with at least `genome_0`..., `reward`, and `ground_truth_0`... if the task has one.
-            task: the policies'.
+            task: the task of the policies.
         """
         from stax.ecosystem.frames import policies_from_frame
 
         return policies_from_frame(frame, task)
 
     def to_pandas(self, columns: Sequence[str] | None = None) -> pandas.DataFrame:
-        """A data frame with a row per policy; columns of arrays become `genome_0`, `genome_1`, ..., and origins are words.
+        """Return a data frame with a row per policy; columns of arrays become `genome_0`, `genome_1`, ..., and origins are words.
 
         Args:
-            columns: which of the columns, in this order; all but `snapshots` if None.
+            columns: names of the columns, in this order; all but `snapshots` if None.
         """
         # Here and above, because pandas takes a while to import, and searches do without.
         from stax.ecosystem.frames import DEFAULT_COLUMNS, policies_frame
 
         return policies_frame(self, DEFAULT_COLUMNS if columns is None else columns)
 
+    def __repr__(self) -> str:
+        from stax.ecosystem.notebook import policies_text
+
+        return policies_text(self)
+
+    def _repr_html_(self) -> str:
+        from stax.ecosystem.notebook import policies_html
+
+        return policies_html(self)
+
     def __len__(self) -> int:
         return len(self.id)
 
+    def best(self, area: int | None = None) -> PolicySet:
+        """Return the policy with the highest reward, the older one of two that are equally good.
+
+        Args:
+            area: number of the reward area that it was rewarded in; any area if None. `Result.best` takes names, too.
+        """
+        rewarded = (self.reward > 0) & (True if area is None else self.reward_area == area)
+        rows = np.flatnonzero(rewarded)
+        if not len(rows):
+            where = "" if area is None else f" in reward area {area!r}"
+            raise InvalidInputError(f"None of the {len(self):,} policies was rewarded{where}.")
+        return self.take([rows[np.lexsort((self.id[rows], -self.reward[rows]))[0]]])
+
     def columns(self) -> dict[str, NDArray[Any]]:
-        """The arrays by name."""
+        """Return the arrays by name."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def rollouts(self) -> Rollouts:
-        """What the task said of them."""
+        """Return the policies as rollouts of the task."""
         ground_truth = self.ground_truth if self.ground_truth.shape[1] else None
         return Rollouts(self.reward, self.reward_area, self.steps, self.snapshots, ground_truth)
 
     def take(self, rows: ArrayLike | slice) -> PolicySet:
-        """The policies of these rows: indices, a mask, or a slice (which is a view)."""
+        """Return the policies of these rows: indices, a mask, or a slice (which gives views)."""
         index = rows if isinstance(rows, slice) else np.asarray(rows)
         return PolicySet(**{name: column[index] for name, column in self.columns().items()})
 
     def undescribed(self) -> PolicySet:
-        """The same policies as copies, without their descriptors and their novelty."""
+        """Return copies of the policies without their descriptors and their novelty."""
         copies = PolicySet.concat([self])
         copies.descriptor[:], copies.novelty[:] = np.nan, np.nan
         return copies
 
     @staticmethod
     def concat(parts: Sequence[PolicySet]) -> PolicySet:
-        """All policies of the parts, in order, as copies."""
+        """Join the policies of the parts, in order, as copies."""
         return PolicySet(**{name: np.concatenate([getattr(part, name) for part in parts]) for name in parts[0].columns()})
 
     @staticmethod
     def union(parts: Sequence[PolicySet]) -> PolicySet:
-        """The policies of the parts, each once however many parts hold it, ordered by id."""
+        """Join the policies of the parts, each once however many parts hold it, ordered by id."""
         joined = PolicySet.concat(parts)
         return joined.take(np.unique(joined.id, return_index=True)[1])
 
@@ -182,17 +205,17 @@ def _check_magnitudes(columns: Mapping[str, NDArray[Any]], what: str) -> None:
         raise InvalidInputError(f"{what} has a policy with nan or infinity in its ground_truth.")
     limits = {"genome": LARGEST_GENE, "reward": LARGEST_NUMBER, "ground_truth": LARGEST_NUMBER, "descriptor": LARGEST_NUMBER}
     for name, largest in limits.items():
-        # A descriptor that nobody needs is not a number.
+        # A descriptor that is not needed is nan.
         if (np.abs(columns[name]) > largest).any():
             raise InvalidInputError(f"{what} has a policy whose {name} is beyond {largest:g}.")
 
 
 _SMALLEST = 4
-"""Policies that a growing set has room for at first. Thousands of emitters have such a set each, and most of these stay small."""
+"""Initial capacity of a growing set. Thousands of emitters have such a set each, and most of these stay small."""
 
 
 class GrowingSet:
-    """Policies one can append to at a cost that does not depend on how many there are already."""
+    """A set of policies to which others are appended at a cost that does not depend on its size."""
 
     def __init__(self, like: PolicySet) -> None:
         """An empty set whose columns have the shapes and types of `like`."""
@@ -204,10 +227,11 @@ class GrowingSet:
 
     @property
     def policies(self) -> PolicySet:
-        """All of them, as views: writing to its columns changes this set. Good until the next `append` or `pop`."""
+        """All policies, as views: writing to their columns changes this set. Valid until the next `append` or `pop`."""
         return PolicySet(**{name: column[: self._size] for name, column in self._columns.items()})
 
     def append(self, policies: PolicySet) -> None:
+        """Add copies of the policies."""
         size = self._size + len(policies)
         for name, column in policies.columns().items():
             kept = self._columns[name]
@@ -219,7 +243,7 @@ class GrowingSet:
         self._size = size
 
     def pop(self, row: int) -> PolicySet:
-        """Takes one policy out; the last one moves to its place."""
+        """Remove and return one policy; the last one moves to its place."""
         policy = self.policies.take([row])
         for column in self._columns.values():
             column[row] = column[self._size - 1]

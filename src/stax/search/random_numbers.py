@@ -1,4 +1,7 @@
-"""One generator of random numbers per role, all from the run's seed."""
+"""One generator of random numbers per role, all from the run's seed.
+
+New roles are added at the end, so that the seeds of earlier runs keep their meaning.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 _ROLES = ("initial", "mutation", "archive", "objective", "parents", "emitters", "space", "schedule")
-"""A new role belongs to the end, or all seeds would mean something else."""
+"""Roles in the order in which seeds are spawned. Add new ones at the end: otherwise all seeds would give other results."""
 
 
 @dataclass(frozen=True)
@@ -24,11 +27,12 @@ class RandomNumbers:
 
     @staticmethod
     def of(seed: int) -> RandomNumbers:
+        """Make all generators from the seed of the run."""
         return RandomNumbers(*(np.random.default_rng(_seed(seed, role.name)) for role in fields(RandomNumbers)))
 
 
 def space_seed(seed: int) -> np.random.SeedSequence:
-    """The seed of the descriptor space, which draws numbers of its own."""
+    """Return the seed of the descriptor space, which draws numbers of its own."""
     return _seed(seed, "space")
 
 

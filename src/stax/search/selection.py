@@ -1,4 +1,7 @@
-"""Selection: NSGA-II's fronts and crowding distance (Deb et al. 2002). All objectives are maximised."""
+"""Selection: NSGA-II's fronts and crowding distance (Deb et al. 2002). All objectives are maximised.
+
+Pareto ranks come from the package moocore, which is compiled and exact, and ranks equal rows together.
+"""
 
 from __future__ import annotations
 
@@ -8,15 +11,18 @@ from numpy.typing import NDArray
 
 
 def fronts(objectives: NDArray[np.float64]) -> NDArray[np.int64]:
-    """The front of each row, from 0: no row of a front is dominated by one of its own or a later front."""
+    """Return the front of each row, from 0: no row of a front is dominated by one of its own or a later front."""
     if len(objectives) == 0:
         return np.empty(0, np.int64)
     return np.asarray(moocore.pareto_rank(objectives, maximise=True), np.int64)
 
 
 def crowding_distance(objectives: NDArray[np.float64]) -> NDArray[np.float64]:
-    """How much room the rows of one front have around them: per objective the gap between the two neighbours, as a share
-    of the front's range; infinite at the two ends of each objective."""
+    """Return how much room the rows of one front have around them.
+
+    It is the sum over objectives of the gap between the two neighbours, as a share of the front's range; infinite at the two ends of
+    each objective.
+    """
     distance = np.zeros(len(objectives))
     for values in objectives.T:
         order = np.argsort(values, kind="stable")
@@ -28,7 +34,7 @@ def crowding_distance(objectives: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def select(objectives: NDArray[np.float64], count: int) -> NDArray[np.int64]:
-    """The rows that survive: whole fronts, the best first, and of the last one those with the most room.
+    """Return the rows that survive: whole fronts, the best first, and of the last one those with the most room.
 
     With one objective these are the best rows. Equal ones survive in the order given.
     """

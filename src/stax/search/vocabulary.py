@@ -6,7 +6,7 @@ from enum import IntEnum, StrEnum
 
 
 class Phase(StrEnum):
-    """A phase of the search, as observers, the metrics and schedulers name it."""
+    """A phase of the search, as displays, the metrics and schedulers name it."""
 
     INITIAL_POPULATION = "initial population"
     EXPLORATION = "exploration"
@@ -18,6 +18,10 @@ class Phase(StrEnum):
     """First step of exploitation."""
     EMITTERS = "emitters"
     """Second step of exploitation."""
+
+
+CHUNK_PHASES = (Phase.EXPLORATION, Phase.EXPLOITATION)
+"""The phases that a chunk of the budget is given to."""
 
 
 class Origin(IntEnum):

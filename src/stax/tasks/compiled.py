@@ -1,4 +1,8 @@
-"""What the three built-in tasks have in common: compiled rollouts on threads, and one scene for all pictures."""
+"""Base class of the three built-in tasks: compiled rollouts on threads, and one scene for all pictures.
+
+A task describes its scene as rows of shapes (`drawing.py`). The 64 x 64 observation and the picture for people are the same
+rows, painted at different sizes. Small moving parts have a smallest size in pixels, so that they can be seen at 64 x 64.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +14,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from stax.compiling import announcing, check_threads, in_slices
-from stax.errors import InvalidInputError, check_choice, check_whole
+from stax.constraints import check_choice, check_whole
+from stax.errors import InvalidInputError
 from stax.policies import network_genome_size
 from stax.tasks.drawing import (
     AREA_COLORS,
@@ -39,32 +44,32 @@ from stax.tasks.task import (
 
 OBSERVATION_SIZE = 64
 PICTURE_SIZES = 16, 8192
-"""The smallest and the largest picture for people, in pixels."""
+"""Smallest and largest size of a picture for people, in pixels."""
 
 
 class CompiledTask(Task):
-    """A built-in task. A subclass brings the simulation of a slice of genomes and the shapes of its scene.
+    """Built-in task. A subclass defines the simulation of a slice of genomes and the shapes of its scene.
 
     Args:
-        threads: how many threads evaluate and draw; all available ones if None. The result does not depend on it.
+        threads: number of threads that evaluate and draw; all available ones if None. The result does not depend on it.
     """
 
     observation_shape = (OBSERVATION_SIZE, OBSERVATION_SIZE, 3)
     policy_sizes: tuple[int, ...]
-    """Layers of the policy network, inputs first."""
+    """Sizes of the layers of the policy network, inputs first."""
     horizon: int
-    """Steps of an episode at most."""
+    """Largest number of steps of an episode."""
     state_size: int
-    """Numbers of a state, as `trajectory` gives and `render` takes them."""
+    """Size of a state, as `trajectory` returns and `render` takes it."""
     snapshot_size: int
-    """Numbers of a snapshot: the first ones of a state."""
+    """Size of a snapshot, which is the beginning of a state."""
     view: View
-    """The part of the world that pictures show."""
+    """Part of the world that pictures show."""
     ground_truth_bounds: tuple[tuple[float, float], ...]
     choices: Mapping[str, tuple[str, ...]] = MappingProxyType({})
-    """The words that an option can be, for those that are words."""
+    """Allowed values of options that are words."""
     _grain: int = 16
-    """Most rows that a thread takes at once."""
+    """Largest number of rows that a thread takes at once."""
 
     def __init__(self, *, threads: int | None = None) -> None:
         self.threads = check_threads(threads)
@@ -79,31 +84,31 @@ class CompiledTask(Task):
     def _simulate(
         self, genomes: NDArray[np.float64], snapshots: NDArray[np.float32], final: NDArray[np.float64], steps: NDArray[np.int64]
     ) -> None:
-        """Runs every genome, and fills in its snapshots, its final state and its number of steps. Releases the GIL."""
+        """Run every genome, and fill in its snapshots, its final state and its number of steps. Releases the GIL."""
 
     @abstractmethod
     def _trace(self, genome: NDArray[np.float64]) -> States:
-        """All states of one genome's rollout."""
+        """Return all states of one genome's rollout."""
 
     @abstractmethod
     def _descriptor(self, states: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The ground-truth descriptor (n, 2) of states (n, state_size)."""
+        """Return the ground-truth descriptors (n, 2) of states (n, state_size)."""
 
     @abstractmethod
     def _world_point(self, descriptor: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Where in the world a ground-truth descriptor (..., 2) lies."""
+        """Return the position in the world of ground-truth descriptors (..., 2)."""
 
     @abstractmethod
     def _fixed_shapes(self) -> Shapes:
-        """What never moves."""
+        """Return the shapes that never move."""
 
     @abstractmethod
     def places(self, snapshots: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Where the moving parts are, in world units: (n, parts, 2) for snapshots (n, snapshot_size)."""
+        """Return the positions of the moving parts, in world units: (n, parts, 2) for snapshots (n, snapshot_size)."""
 
     @abstractmethod
     def _moving_shapes(self, snapshots: NDArray[np.float64], *, for_people: bool) -> Shapes:
-        """What moves: (n, shapes, columns) for snapshots (n, snapshot_size); people are shown all of it."""
+        """Return the moving shapes (n, shapes, columns) of snapshots (n, snapshot_size); all of them in pictures for people."""
 
     def evaluate(self, genomes: ArrayLike) -> Rollouts:
         array = check_genomes(genomes, self.genome_size)
@@ -127,7 +132,7 @@ class CompiledTask(Task):
         return pictures.reshape(len(rollouts), self.observation_samples, *self.observation_shape)
 
     def observe_states(self, states: ArrayLike) -> NDArray[np.uint8]:
-        """What an autoencoder sees in these states, (n, 64, 64, 3); of a state it takes no more than a snapshot has."""
+        """Draw what an autoencoder sees in these states, (n, 64, 64, 3); only the part of a state in its snapshot is used."""
         snapshots = np.asarray(states, np.float64)[:, : self.snapshot_size]
         pictures = np.empty((len(snapshots), *self.observation_shape), np.uint8)
         with announcing("the drawing of pictures"):
@@ -142,7 +147,7 @@ class CompiledTask(Task):
         return pictures
 
     def described_states(self, snapshots: NDArray[np.float32]) -> NDArray[np.float64]:
-        """What an ideal encoder could read off the pictures: where the moving parts are, as (n, samples, parts, 2)."""
+        """Return what an ideal encoder could read off the pictures: positions of the moving parts (n, samples, parts, 2)."""
         places = self.places(np.asarray(snapshots, np.float64).reshape(-1, self.snapshot_size))
         return places.reshape(*snapshots.shape[:2], *places.shape[1:])
 
@@ -162,13 +167,13 @@ class CompiledTask(Task):
         ends: ArrayLike | None = None,
         reward_areas: bool = True,
     ) -> Picture:
-        """A picture for people of one state: (size, size, 3) uint8.
+        """Draw a picture for people of one state: (size, size, 3) uint8.
 
         Args:
-            state: the numbers of one state, as `trajectory` gives them.
+            state: the numbers of one state, as `trajectory` returns them.
             size: width and height in pixels.
-            trail: states passed on the way there (n, state_size); drawn as a line through their descriptors.
-            ends: ground-truth descriptors (n, 2) to mark as dots: where policies ended.
+            trail: earlier states (n, state_size), drawn as a line through their descriptors.
+            ends: ground-truth descriptors (n, 2) of the ends of policies, marked as dots.
             reward_areas: whether to show the reward areas and the start.
         """
         array = self._check_state(state)
@@ -189,7 +194,7 @@ class CompiledTask(Task):
         return canvas
 
     def scene(self, size: int = 512) -> Scene:
-        """What never moves, with the moving parts faintly where they are at the start."""
+        """Draw the shapes that never move, and the moving parts faintly in their positions at the start."""
         size = check_whole("size", size, *PICTURE_SIZES)
         start = self._start()
         with announcing("the drawing of pictures"):
@@ -236,14 +241,14 @@ class CompiledTask(Task):
         return np.array(rows)
 
     def _start_shapes(self) -> Shapes:
-        """A cross where the descriptor is at the start."""
+        """Return a cross at the descriptor of the start."""
         start = self._world_point(self._descriptor(self._start()[None])[0])
         arm = 0.02 * self.view.width * np.array([[1.0, 1.0], [1.0, -1.0]])
         return lines(start - arm, start + arm, 0.004 * self.view.width, GREY, least=0.6)
 
     @abstractmethod
     def _start(self) -> NDArray[np.float64]:
-        """The state at the start of an episode."""
+        """Return the state at the start of an episode."""
 
 
 def areas(*circles: tuple[str, tuple[float, float], float]) -> tuple[RewardArea, ...]:
@@ -251,7 +256,7 @@ def areas(*circles: tuple[str, tuple[float, float], float]) -> tuple[RewardArea,
 
 
 def as_array(what: str, values: ArrayLike) -> NDArray[np.float64]:
-    """The values as 64-bit floats, or one sentence that says that they are none."""
+    """Return the values as 64-bit floats, or raise an error if they are not numbers."""
     try:
         return np.asarray(values, np.float64)
     except (TypeError, ValueError):

@@ -2,20 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from stax.errors import InvalidInputError, in_one_line
 from stax.input_limits import LARGEST_NUMBER
+from stax.tasks import is_built_in
+from stax.tasks.first_look import (
+    BASE_OFFSET,
+    differing,
+    observation_note,
+    reward_note,
+    rollout_columns,
+    seeds_to_try,
+    stochastic_note,
+)
 from stax.tasks.rollout_checks import array_problem
 from stax.tasks.task import Genomes, Rollouts, Task
 from stax.tasks.task_checks import attribute_problem
+from stax.tasks.variants import OFFSET, has_options, make_variant
 
 _POLICIES = 24
+_SEEDS = 2
+"""Seeds that policies are tried with besides the task's own."""
 
 
 @dataclass(frozen=True)
@@ -33,40 +45,84 @@ class _Broken(Exception):
 
 def check_task(task: Task, *, seed: int = 0) -> list[Finding]:
     """Everything the contract asks for, looked at in turn. What builds on a broken part is left out."""
-    findings = [_look("attributes", lambda: _attributes(task))]
-    if findings[0].problem:
-        return findings
+    return list(checks(task, seed=seed))
+
+
+def checks(task: Task, *, seed: int = 0) -> Iterator[Finding]:
+    """Yield the findings of `check_task`, each as soon as it is there."""
+    attributes = _look("attributes", lambda: _attributes(task))
+    yield attributes
+    if attributes.problem:
+        return
     genomes = _policies(task, seed)
     outcome: list[Rollouts] = []
-    findings.append(_look("evaluate gives rollouts", lambda: outcome.append(_evaluated(task, genomes))))
+    yield _look("evaluate gives rollouts", lambda: outcome.append(_evaluated(task, genomes)))
     if not outcome:
-        return findings
+        return
     rollouts = outcome[0]
-    findings += [
-        _look("rewards and reward areas", lambda: _rewards(task, rollouts)),
-        _look("steps", lambda: _steps(rollouts)),
-        _look("ground truth", lambda: _ground_truth(task, rollouts)),
-        _look("same answer again", lambda: _same(rollouts, _evaluated(task, genomes), "twice")),
-        _look(
-            "any order",
-            lambda: _same(rollouts, _evaluated(task, genomes[::-1]).take(slice(None, None, -1)), "in reverse order"),
-        ),
-        _look("any batch size", lambda: _same(rollouts, _one_by_one(task, genomes), "one at a time")),
-        _look("genomes left alone", lambda: _untouched(task, genomes)),
-        _look("bad genomes refused", lambda: _refusals(task, genomes)),
-        _look("observations", lambda: _observations(task, rollouts)),
-    ]
-    if not (rollouts.reward > 0).any():
-        findings.append(
-            Finding("rewards", note="none of the policies tried was rewarded; try another --seed to see rewards tested")
-        )
+    yield _look("rewards and reward areas", lambda: _rewards(task, rollouts))
+    yield _look("steps", lambda: _steps(rollouts))
+    yield _look("ground truth", lambda: _ground_truth(task, rollouts))
+    yield _look("same answer again", lambda: _same(rollouts, _evaluated(task, genomes), "twice"))
+    yield _look(
+        "any order",
+        lambda: _same(rollouts, _evaluated(task, genomes[::-1]).take(slice(None, None, -1)), "in reverse order"),
+    )
+    yield _look("any batch size", lambda: _same(rollouts, _one_by_one(task, genomes), "one at a time"))
+    yield _look("genomes left alone", lambda: _untouched(task, genomes))
+    yield _look("bad genomes refused", lambda: _refusals(task, genomes))
+    yield _look("observations", lambda: _observations(task, rollouts))
     if _overrides(task, "trajectory"):
-        findings.append(_look("trajectory", lambda: _trajectory(task, genomes, rollouts)))
+        yield _look("trajectory", lambda: _trajectory(task, genomes, rollouts))
     if _overrides(task, "render"):
-        findings.append(_look("render", lambda: _render(task, genomes)))
+        yield _look("render", lambda: _render(task, genomes))
     if _overrides(task, "film"):
-        findings.append(_film(task, genomes, rollouts))
-    return findings
+        yield _film(task, genomes, rollouts)
+    yield from _notes(task, genomes, rollouts)
+
+
+def _notes(task: Task, genomes: Genomes, rollouts: Rollouts) -> Iterator[Finding]:
+    """Yield what a search can do with but its user should know: seeds, rewards and observations."""
+    seeds = [] if is_built_in(task) else seeds_to_try(task, _SEEDS)
+    # Genomes at the bounds are not what a search begins with.
+    drawn = slice(0, _POLICIES // 2)
+    if seeds:
+        yield _noted("seeds", lambda: _seed_note(task, genomes[drawn], rollouts.take(drawn), seeds))
+    yield _noted("rarity of rewards", lambda: _rarity(task, genomes[drawn], rollouts.take(drawn)) or _untested(rollouts))
+    if not is_built_in(task):
+        yield _noted("differences observed", lambda: observation_note(task, task.observe(rollouts.take(drawn))))
+
+
+def _noted(what: str, note: Callable[[], str]) -> Finding:
+    try:
+        return Finding(what, note=note())
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # a user's task may raise anything
+        return Finding(what, f"it raised {in_one_line(error)}")
+
+
+def _seed_note(task: Task, genomes: Genomes, rollouts: Rollouts, seeds: Sequence[int]) -> str:
+    return stochastic_note(task, rollouts, [_variant(task, genomes, seed=seed) for seed in seeds])
+
+
+def _variant(task: Task, genomes: Genomes, **changes: Any) -> Rollouts:
+    return make_variant(task, changes).evaluate(genomes.copy())
+
+
+def _rarity(task: Task, genomes: Genomes, rollouts: Rollouts) -> str:
+    rewards, returns = np.asarray(rollouts.reward, np.float64), None
+    if is_built_in(task):
+        return ""
+    if not (rewards > 0).any() and has_options(task, OFFSET):
+        # Before what is below 0 is cut off.
+        returns = np.asarray(_variant(task, genomes, **{OFFSET: BASE_OFFSET}).reward, np.float64) - BASE_OFFSET
+    return reward_note(task, rewards, returns)
+
+
+def _untested(rollouts: Rollouts) -> str:
+    rewarded = (np.asarray(rollouts.reward) > 0).any()
+    return "" if rewarded else "none of the policies tried was rewarded; try another --seed to see rewards tested"
 
 
 def _policies(task: Task, seed: int) -> Genomes:
@@ -170,24 +226,16 @@ def _ground_truth(task: Task, rollouts: Rollouts) -> None:
         )
 
 
-def _fields(rollouts: Rollouts) -> Iterator[tuple[str, NDArray[Any]]]:
-    for name in ("reward", "reward_area", "steps", "ground_truth", "snapshots"):
-        value = getattr(rollouts, name)
-        if value is not None:
-            yield name, np.asarray(value)
-
-
 def _same(expected: Rollouts, got: Rollouts, how: str) -> None:
-    others = dict(_fields(got))
-    for name, column in _fields(expected):
-        other = others.get(name)
-        if other is None or other.shape != column.shape:
+    others = dict(rollout_columns(got))
+    for name, column in rollout_columns(expected):
+        if name not in others or others[name].shape != column.shape:
             raise _Broken(f"{name} has another shape when the same policies are evaluated {how}")
-        if not np.array_equal(column, other, equal_nan=column.dtype.kind == "f"):
-            different = np.argmax((column != other).reshape(len(column), -1).any(axis=1))
-            raise _Broken(
-                f"{name} of policy {different} differs when the same policies are evaluated {how}: a rollout must depend on its genome alone"
-            )
+    for name, rows in differing(expected, got).items():
+        raise _Broken(
+            f"{name} of policy {np.argmax(rows)} differs when the same policies are evaluated {how}: a rollout must depend on its"
+            " genome alone"
+        )
 
 
 def _one_by_one(task: Task, genomes: Genomes) -> Rollouts:
@@ -224,9 +272,9 @@ def _observations(task: Task, rollouts: Rollouts) -> None:
     expected = (len(rollouts), task.observation_samples, *task.observation_shape)
     if rollouts.snapshots.dtype.kind == "f" and not np.isfinite(rollouts.snapshots).all():
         raise _Broken("snapshots must be finite")
-    kept = {name: column.copy() for name, column in _fields(rollouts)}
+    kept = {name: column.copy() for name, column in rollout_columns(rollouts)}
     seen = np.array(task.observe(rollouts))
-    for name, column in _fields(rollouts):
+    for name, column in rollout_columns(rollouts):
         if not np.array_equal(column, kept[name]):
             raise _Broken(f"observe changes the {name} of the rollouts it is given")
     if seen.shape != expected:

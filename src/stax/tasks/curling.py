@@ -32,7 +32,7 @@ HORIZON = 500
 STATE_SIZE = 6
 SNAPSHOT_SIZE = 4
 BASE = np.array([0.0, -1.5])
-"""Where the arm is fixed."""
+"""Position at which the arm is fixed."""
 
 _POOL = 128
 _NO_GENOME = np.zeros((1, 1))
@@ -44,7 +44,7 @@ _NO_SAMPLES = np.empty(0, np.int64)
 
 @inner
 def _read(worlds, lane, values):
-    """The state as the policy and people know it: ball x, y; joint angles; joint speeds."""
+    """Return the state for the policy and for people: ball x, y; joint angles; joint speeds."""
     values[0] = worlds.body[lane, BALL, X] - TABLE_CENTER
     values[1] = worlds.body[lane, BALL, Y] - TABLE_CENTER
     values[2] = worlds.body[lane, LINK_0, ANGLE]
@@ -60,7 +60,7 @@ def _clipped(speed):
 
 @compiled
 def _run(genomes, actions, worlds, solver, motors, first, last, samples, snapshots, trace, final, values, scratch):
-    """The kernel's work. It allocates nothing and raises nothing, so that the kernel always gets to its last line."""
+    """Do the kernel's work. It allocates nothing and raises nothing, so that the kernel always reaches its last line."""
     pool = worlds.body.shape[0]
     for start in range(0, genomes.shape[0], pool):
         active = min(pool, genomes.shape[0] - start)
@@ -94,12 +94,12 @@ def _run(genomes, actions, worlds, solver, motors, first, last, samples, snapsho
 
 
 def _make_simulate(stamp):
-    # One kernel for rollouts, replays and single steps, because this is the simulator that takes longest to compile.
+    # One kernel for rollouts, replays and single steps, because this simulator takes longest to compile.
     @kernel
     def simulate(genomes, actions, worlds, solver, motors, first, last, samples, snapshots, trace, final):
-        """Does the steps `first` to `last` of every genome, driven by its policy or, if there are any, by `actions`.
+        """Do the steps `first` to `last` of every genome, driven by its policy or, if there are any, by `actions`.
 
-        Starts afresh if `first` is 0, else goes on with the worlds as they are. Subnormal numbers count as zero meanwhile.
+        Begins at the start if `first` is 0, else continues with the worlds as they are. Subnormal numbers count as zero meanwhile.
         """
         _ = stamp
         values, scratch = np.empty(STATE_SIZE), np.empty(STATE_SIZE)
@@ -115,7 +115,7 @@ _simulate = _make_simulate(source_stamp("policies.py", "tasks/curling_physics"))
 
 
 class Tables:
-    """Some tables and what it takes to step them side by side."""
+    """Several tables, and the working memory to step them together."""
 
     def __init__(self, count: int) -> None:
         self._worlds = new_worlds(count)
@@ -134,13 +134,13 @@ class Tables:
         trace: NDArray[np.float64] = _NO_TRACE,
         final: NDArray[np.float64],
     ) -> None:
-        """Calls the kernel, which describes the arguments."""
+        """Call the kernel, which describes the arguments."""
         memory = self._worlds, self._solver, self._motors
         _simulate(genomes, actions, *memory, first, last, samples, snapshots, trace, final)
 
 
 class Table:
-    """One table stepped by hand, as the Gymnasium environment does."""
+    """One table that is stepped from Python, as the Gymnasium environment does."""
 
     def __init__(self) -> None:
         self._tables = Tables(1)
@@ -161,16 +161,16 @@ class Table:
 
 
 def _link(start: NDArray[np.float64], end: NDArray[np.float64], color: Color) -> Shapes:
-    """A box of length 1 and width 0.1 from the middle of one short side to that of the other."""
+    """Return a box of length 1 and width 0.1 from the middle of one short side to that of the other."""
     side = 0.05 * np.stack([start[:, 1] - end[:, 1], end[:, 0] - start[:, 0]], axis=-1)
     return quads(np.stack([start - side, end - side, end + side, start + side], axis=1), color)
 
 
 class Curling(CompiledTask):
-    """A two-link arm pushes a ball over a square table; rewarded is a ball that ends in one of two areas.
+    """Task in which a two-link arm pushes a ball over a square table, rewarded if the ball ends in one of two areas.
 
     A state is the ball's x and y, the two joint angles and the two joint speeds; the policy sees all six and sets the speeds
-    of the joints' motors. The physics are those of Box2D 2.3, step by step and rounding by rounding.
+    of the joints' motors. The physics are those of Box2D 2.3, with the same steps and roundings.
     """
 
     name = "curling"
@@ -213,7 +213,7 @@ class Curling(CompiledTask):
         return quads(np.array(walls), WALL)
 
     def places(self, snapshots: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The ball, the joint between the links, and the end of the second link."""
+        """Return the positions of the ball, the joint between the links, and the end of the second link."""
         ball, first, second = snapshots[:, :2], snapshots[:, 2], snapshots[:, 2] + snapshots[:, 3]
         hinge = BASE + np.stack([-np.sin(first), np.cos(first)], axis=-1)
         return np.stack([ball, hinge, hinge + np.stack([-np.sin(second), np.cos(second)], axis=-1)], axis=1)

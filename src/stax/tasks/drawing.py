@@ -1,8 +1,8 @@
-"""Pictures of scenes, anti-aliased, drawn in compiled code.
+"""Anti-aliased drawing of scenes in compiled code.
 
 A scene is a list of shapes in world units, one row of `COLUMNS` numbers each, painted in order. The same rows make the small
-observations for an autoencoder and the large pictures for people. A shape covers a pixel by how deep the pixel's centre lies
-within it, from nothing half a pixel outside its edge to all of it half a pixel inside.
+observations for an autoencoder and the large pictures for people. The share of a pixel that a shape covers depends on how deep the
+pixel's centre lies within it: from nothing half a pixel outside its edge to everything half a pixel inside.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from stax.compiling import inner, kernel
 
 Shapes = NDArray[np.float64]
-"""(n, COLUMNS) one scene, or (scenes, n, COLUMNS)."""
+"""Shapes of one scene (n, COLUMNS), or of several (scenes, n, COLUMNS)."""
 Color = tuple[int, int, int]
 
 WHITE: Color = (255, 255, 255)
@@ -28,7 +28,7 @@ GREEN: Color = (40, 150, 90)
 GREY: Color = (110, 115, 125)
 AREA_COLORS: tuple[Color, ...] = (GREEN, ORANGE, RED, BLUE, (140, 80, 170), (0, 150, 160))
 
-# Kind; four points x, y; radius, or half of a line's width; the least the radius may shrink to, in pixels; colour; opacity.
+# Kind; four points x, y; radius, or half of a line's width; smallest radius in pixels; colour; opacity.
 _KIND, _X0, _Y0, _X1, _Y1, _X2, _Y2, _X3, _Y3, _RADIUS, _LEAST, _RED, _GREEN, _BLUE, _OPACITY = range(15)
 COLUMNS = 15
 _DISC, _LINE, _QUAD, _RING = range(4)
@@ -46,7 +46,7 @@ def _blank(count: tuple[int, ...], kind: int, color: Color, opacity: float, leas
 def discs(
     centers: NDArray[np.float64], radius: float, color: Color, *, opacity: float = 1.0, least: float = 0.0, ring: float = 0.0
 ) -> Shapes:
-    """Filled circles around centres (..., 2), or rings of that half width. `least`: smallest radius in pixels."""
+    """Return filled circles around centres (..., 2), or rings of that half width. `least`: smallest radius in pixels."""
     rows = _blank(centers.shape[:-1], _RING if ring else _DISC, color, opacity, least)
     rows[..., _X0 : _Y0 + 1] = centers
     rows[..., _RADIUS] = radius
@@ -63,7 +63,7 @@ def lines(
     opacity: float = 1.0,
     least: float = 0.0,
 ) -> Shapes:
-    """Straight lines with round ends between points (..., 2). `least`: smallest half width in pixels."""
+    """Return straight lines with round ends between points (..., 2). `least`: smallest half width in pixels."""
     rows = _blank(starts.shape[:-1], _LINE, color, opacity, least)
     rows[..., _X0 : _Y0 + 1] = starts
     rows[..., _X1 : _Y1 + 1] = ends
@@ -72,30 +72,30 @@ def lines(
 
 
 def quads(corners: NDArray[np.float64], color: Color, *, opacity: float = 1.0) -> Shapes:
-    """Convex quadrilaterals, corners (..., 4, 2) in order around them."""
+    """Return convex quadrilaterals, with corners (..., 4, 2) in order around them."""
     rows = _blank(corners.shape[:-2], _QUAD, color, opacity, 0.0)
     rows[..., _X0 : _Y3 + 1] = corners.reshape(*corners.shape[:-2], 8)
     return rows
 
 
 class View(NamedTuple):
-    """Which square of the world a picture shows."""
+    """Square of the world that a picture shows."""
 
     left: float
-    """The smallest x."""
+    """Smallest x."""
     top: float
-    """The y of the upper edge: the smallest where y points down, the largest where it points up."""
+    """y of the upper edge: the smallest where y points down, the largest where it points up."""
     width: float
     y_down: bool
 
 
 def paint(canvas: NDArray[np.uint8], shapes: Shapes, view: View) -> None:
-    """Paints one scene over a square canvas (size, size, 3), in place."""
+    """Paint one scene over a square canvas (size, size, 3), in place."""
     _paint_scenes(canvas[None], np.ascontiguousarray(shapes)[None], canvas[None], view.left, view.top, view.width, view.y_down)
 
 
 def paint_scenes(background: NDArray[np.uint8], shapes: Shapes, view: View, out: NDArray[np.uint8]) -> None:
-    """Paints scenes (n, shapes, COLUMNS), each over a copy of the background, into `out` (n, size, size, 3)."""
+    """Paint scenes (n, shapes, COLUMNS), each over a copy of the background, into `out` (n, size, size, 3)."""
     _paint_scenes(background[None], shapes, out, view.left, view.top, view.width, view.y_down)
 
 
@@ -116,7 +116,7 @@ def _line_distance(x, y, x0, y0, x1, y1):
 
 @inner
 def _quad_depth(x, y, corners):
-    """How far inside all four edges a point is; negative outside. Near a corner outside, only the nearer edge's line counts."""
+    """Return how far inside all four edges a point is; negative outside. Near a corner outside, only the nearer edge counts."""
     area = 0.0
     for i in range(4):
         j = (i + 1) % 4
@@ -137,7 +137,7 @@ def _paint_shape(canvas, shape, corners, left, top, scale, y_sign):
     size = canvas.shape[0]
     kind = int(shape[_KIND])
     points = 4 if kind == _QUAD else (2 if kind == _LINE else 1)
-    # Pixel centres lie at whole numbers.
+    # Pixel centres are at integers.
     low_x = low_y = 1e9
     high_x = high_y = -1e9
     for i in range(points):
@@ -148,7 +148,7 @@ def _paint_shape(canvas, shape, corners, left, top, scale, y_sign):
     radius = max(shape[_RADIUS] * scale, shape[_LEAST])
     ring = max(shape[_X1] * scale, 0.6) if kind == _RING else 0.0
     reach = radius + ring + 0.5
-    # Whatever lies off the canvas is not visited; the sums stay small enough to be whole numbers.
+    # Pixels off the canvas are not visited; the sums stay small enough to be integers.
     first_column = int(math.ceil(min(max(low_x - reach, 0.0), float(size))))
     last_column = int(math.floor(max(min(high_x + reach, size - 1.0), -1.0)))
     first_row = int(math.ceil(min(max(low_y - reach, 0.0), float(size))))
@@ -183,10 +183,10 @@ def _paint_scenes(background, shapes, out, left, top, width, y_down):
 
 @kernel
 def average(picture, target):
-    """Scales a picture: fills `target` (height, width, 3) with the means of the parts of `picture` that its pixels cover.
+    """Scale a picture: fill `target` (height, width, 3) with the means of the parts of `picture` that its pixels cover.
 
-    In units of which a pixel of the picture is `target`'s side long, and a pixel of the target the picture's, every overlap is
-    a whole number.
+    Overlaps are integers in units in which a pixel of the picture is as long as the target's side has pixels, and a pixel of the
+    target is as long as the picture's side has pixels.
     """
     tall, wide = picture.shape[0], picture.shape[1]
     height, width = target.shape[0], target.shape[1]

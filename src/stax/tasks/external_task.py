@@ -1,4 +1,4 @@
-"""A task that is evaluated elsewhere: what a search must know of it, and nothing that runs."""
+"""Task whose policies are evaluated outside of STAX."""
 
 from __future__ import annotations
 
@@ -6,23 +6,25 @@ from collections.abc import Sequence
 
 from numpy.typing import ArrayLike
 
-from stax.errors import InvalidInputError, check_choice, shown
-from stax.tasks.function_task import checked_bounds, checked_pairs
+from stax.constraints import check_choice
+from stax.errors import InvalidInputError, shown
+from stax.tasks.function_task import checked_bounds, checked_names, checked_pairs
 from stax.tasks.task import RewardArea, Rollouts, Task
 from stax.tasks.task_checks import check_attributes
 
 
 class ExternalTask(Task):
-    """A world whose policies you evaluate yourself, on a robot, a cluster or in another language, by `ask` and `tell`.
+    """Task whose policies you evaluate yourself, on a robot, a cluster or in another language, by `ask` and `tell`.
 
     Args:
-        name: what the task is called.
-        genome_size: how many numbers make a policy.
-        observation_shape: of one observation: (d,) for a vector, (height, width, 3) for a picture.
-        observation_samples: how many observations of a rollout you tell.
-        observation_dtype: float32 for vectors, uint8 for pictures; by the shape if None.
-        genome_bounds: lowest and highest value that a search gives to a genome's numbers.
+        name: name of the task.
+        genome_size: number of values in a genome.
+        observation_shape: shape of one observation: (d,) for a vector, (height, width, 3) for a picture.
+        observation_samples: number of observations of a rollout that you pass to `tell`.
+        observation_dtype: float32 for vectors, uint8 for pictures; chosen by the shape if None.
+        genome_bounds: lowest and highest value of the numbers of a genome.
         ground_truth_bounds: lowest and highest value of each number of the ground-truth descriptor, if there is one.
+        ground_truth_names: names of these numbers, for the axes of plots.
         reward_areas: the sources of reward, by name or as `stax.RewardArea`.
     """
 
@@ -36,6 +38,7 @@ class ExternalTask(Task):
         observation_dtype: str | None = None,
         genome_bounds: Sequence[float] = (-5.0, 5.0),
         ground_truth_bounds: Sequence[Sequence[float]] | None = None,
+        ground_truth_names: Sequence[str] | None = None,
         reward_areas: Sequence[str | RewardArea] = ("reward",),
     ) -> None:
         self.name = name
@@ -53,14 +56,16 @@ class ExternalTask(Task):
         self.genome_bounds = checked_bounds("genome_bounds", genome_bounds)
         if ground_truth_bounds is not None:
             self.ground_truth_bounds = checked_pairs(ground_truth_bounds)
+        if ground_truth_names is not None:
+            self.ground_truth_names = checked_names(ground_truth_names)
         if not isinstance(reward_areas, (list, tuple)) or not reward_areas:
             raise InvalidInputError(
-                f"reward_areas must be a list of one name or RewardArea at least, not {shown(reward_areas)}."
+                f"reward_areas must be a list of at least one name or RewardArea, not {shown(reward_areas)}."
             )
         self.reward_areas = tuple(RewardArea(area) if isinstance(area, str) else area for area in reward_areas)
         check_attributes(self)
 
     def evaluate(self, genomes: ArrayLike) -> Rollouts:
         raise InvalidInputError(
-            f"Policies of task {self.name!r} are evaluated elsewhere: take them from Search.ask, and tell their rollouts to Search.tell."
+            f"Policies of task {self.name!r} are evaluated elsewhere: take them from Search.ask, and pass their rollouts to Search.tell."
         )

@@ -1,4 +1,8 @@
-"""A task that is just a function from genomes to rewards and observations."""
+"""Task made from a function from genomes to rewards and observations.
+
+The function is called once with a genome of zeros when the task is made. Shapes and types of its observations are then known
+before a search begins, and nobody has to declare them.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from stax.errors import InvalidInputError, check_whole, shown
+from stax.constraints import check_whole
+from stax.errors import InvalidInputError, shown
 from stax.input_limits import LARGEST_NUMBER, MOST_GENES
 from stax.tasks.task import Genomes, RewardArea, Rollouts, Task, check_genomes
 from stax.tasks.task_checks import check_attributes
@@ -18,20 +23,21 @@ _NUMBERS = "fiu"
 
 
 class FunctionTask(Task):
-    """A function that is given genomes (n, genome_size) and returns rewards (n,) and observations.
+    """Task made from a function that takes genomes (n, genome_size) and returns rewards (n,) and observations.
 
-    Observations are vectors (n, d), vectors seen several times on the way (n, samples, d), pictures (n, height, width, 3) or
-    pictures seen several times (n, samples, height, width, 3), pictures as uint8. What is returned third is the ground-truth
-    descriptor (n, k), which needs its bounds. A function that returns `stax.Rollouts` can tell still more.
+    Observations are vectors (n, d) or pictures (n, height, width, 3), or several of them for each rollout: (n, samples, d) or
+    (n, samples, height, width, 3). Pictures are uint8. An optional third return value is the ground-truth descriptor (n, k), which
+    needs its bounds. A function may also return `stax.Rollouts`, which can hold more.
 
     Args:
-        function: what evaluates; its outcome must depend on each genome alone.
-        genome_size: how many numbers make a policy; the function's own attribute of that name if None.
-        genome_bounds: lowest and highest value that a search gives to these numbers.
+        function: the evaluation; the outcome of a row must depend on its genome alone.
+        genome_size: number of values in a genome; the function's attribute of that name if None.
+        genome_bounds: lowest and highest value of the numbers of a genome.
         ground_truth_bounds: lowest and highest value of each number of the ground-truth descriptor.
-        batch: whether the function takes many genomes at once; else it is called with one (genome_size,) at a time and
-            returns its reward, its observations (d,), (samples, d) or pictures alike, and its ground truth (k,).
-        name: what the task is called; the function's own name if None.
+        ground_truth_names: names of these numbers, for the axes of plots.
+        batch: whether the function takes many genomes at once. Otherwise it is called with one genome (genome_size,) at a time, and
+            returns its reward, its observations (d,), (samples, d) or pictures likewise, and its ground truth (k,).
+        name: name of the task; the function's own name if None.
     """
 
     reward_areas = (RewardArea("reward"),)
@@ -43,6 +49,7 @@ class FunctionTask(Task):
         genome_size: int | None = None,
         genome_bounds: Sequence[float] = (-5.0, 5.0),
         ground_truth_bounds: Sequence[Sequence[float]] | None = None,
+        ground_truth_names: Sequence[str] | None = None,
         batch: bool = True,
         name: str | None = None,
     ) -> None:
@@ -53,15 +60,17 @@ class FunctionTask(Task):
             genome_size = getattr(function, "genome_size", None)
         if genome_size is None:
             raise InvalidInputError(
-                f"Task {self.name!r} needs the option 'genome_size', how many numbers make a policy, which was not given."
+                f"Task {self.name!r} needs the option 'genome_size', the number of values in a genome, which was not given."
             )
         self.genome_size = check_whole("genome_size", genome_size, 1, MOST_GENES)
         self.genome_bounds = checked_bounds("genome_bounds", genome_bounds)
         if ground_truth_bounds is not None:
             pairs = [ground_truth_bounds] if _is_pair(ground_truth_bounds) else ground_truth_bounds
             self.ground_truth_bounds = checked_pairs(pairs)
+        if ground_truth_names is not None:
+            self.ground_truth_names = checked_names(ground_truth_names)
         self._function, self._batch = function, bool(batch)
-        # What a policy's observations look like is known when one was seen.
+        # The shape of observations is known only after an evaluation.
         seen = self._call(np.zeros((1, self.genome_size)))[1]
         self.observation_samples, self.observation_shape = seen.shape[1], seen.shape[2:]
         self.observation_dtype = str(seen.dtype)
@@ -69,14 +78,15 @@ class FunctionTask(Task):
 
     def evaluate(self, genomes: ArrayLike) -> Rollouts:
         genomes = check_genomes(genomes, self.genome_size)
-        rewards, observations, ground_truth, told = self._call(genomes)
+        rewards, observations, ground_truth, rollouts = self._call(genomes)
         expected = (len(genomes), self.observation_samples, *self.observation_shape)
         if observations.shape != expected:
             raise InvalidInputError(
-                f"Task {self.name!r} returned observations of shape {observations.shape}, but {expected[1:]} a policy before."
+                f"Task {self.name!r} must return observations of shape {expected[1:]} for each policy, as before, not"
+                f" {observations.shape[1:]}."
             )
-        if told is not None:
-            return told
+        if rollouts is not None:
+            return rollouts
         return Rollouts(
             reward=rewards,
             reward_area=np.where(rewards > 0, 0, -1),
@@ -86,7 +96,7 @@ class FunctionTask(Task):
         )
 
     def _call(self, genomes: Genomes) -> tuple[NDArray[np.float64], NDArray[Any], NDArray[np.float64] | None, Rollouts | None]:
-        """Rewards, observations with their samples, ground truth; and the rollouts themselves if the function makes these."""
+        """Return rewards, observations with their samples, and ground truth; also the rollouts if the function makes these."""
         if self._batch:
             returned = self._function(genomes.copy())
         else:
@@ -145,7 +155,7 @@ class FunctionTask(Task):
 
 
 def _joined(name: str, outcomes: Sequence[Any]) -> tuple[NDArray[Any], ...] | Rollouts:
-    """What single policies came to, as if they had been evaluated together."""
+    """Join the results of single policies as if they had been evaluated together."""
     if all(isinstance(outcome, Rollouts) for outcome in outcomes):
         return Rollouts.concat(outcomes)
     try:
@@ -160,8 +170,15 @@ def _is_pair(given: Any) -> bool:
     return isinstance(given, (list, tuple)) and len(given) == 2 and all(isinstance(bound, (int, float)) for bound in given)
 
 
+def checked_names(given: Any) -> tuple[str, ...]:
+    """Return the names given for the numbers of a ground-truth descriptor as a tuple."""
+    if not isinstance(given, (list, tuple)):
+        raise InvalidInputError(f"ground_truth_names must be a list of names, not {shown(given)}.")
+    return tuple(given)
+
+
 def checked_pairs(given: Any) -> tuple[tuple[float, float], ...]:
-    """Return the bounds of a ground truth, a pair for each of its numbers, or refuse them."""
+    """Return the bounds of a ground truth, a pair for each of its numbers, or raise an error if they are wrong."""
     try:
         pairs = tuple(given)
     except TypeError:
@@ -172,7 +189,7 @@ def checked_pairs(given: Any) -> tuple[tuple[float, float], ...]:
 
 
 def checked_bounds(what: str, given: Any) -> tuple[float, float]:
-    """A lowest and a higher highest value, or one sentence that says what is wrong with them."""
+    """Return a lowest and a higher highest value, or raise an error that says what is wrong."""
     try:
         low, high = (float(bound) for bound in given)
     except (OverflowError, TypeError, ValueError):

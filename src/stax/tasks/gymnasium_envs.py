@@ -1,4 +1,8 @@
-"""The three tasks as Gymnasium environments, stepping through the very trajectories of the compiled rollouts."""
+"""The three tasks as Gymnasium environments, which step through the same trajectories as the compiled rollouts.
+
+An episode ends as `terminated` at the horizon, not as `truncated`: the horizon is part of the task, since the reward is paid
+there. Actions have 64 bits, because rounding them to 32 would lead to another trajectory.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +15,8 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from stax.compiling import announcing
-from stax.errors import InvalidInputError, check_choice, check_whole
+from stax.constraints import check_choice, check_whole
+from stax.errors import InvalidInputError
 from stax.tasks import hard_maze, redundant_arm
 from stax.tasks.compiled import PICTURE_SIZES, CompiledTask, as_array
 from stax.tasks.curling import Curling, Table

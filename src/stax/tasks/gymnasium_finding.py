@@ -1,4 +1,8 @@
-"""Gymnasium's environments by id: found, or one sentence that says what to do about it; and made."""
+"""Gymnasium's environments by id: found and made, or refused in one sentence that says what to do.
+
+An id without a module is one of Gymnasium's own environments. All others are somebody's code and are named `module:id`. A run
+folder that names one is therefore trusted only with `--trust`, and worker processes know which module to import.
+"""
 
 from __future__ import annotations
 

@@ -10,11 +10,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from stax.errors import InvalidInputError, check_whole, shown
+from stax.constraints import check_whole
+from stax.errors import InvalidInputError, shown
 from stax.input_limits import LARGEST_NUMBER, MOST_REWARD_AREAS, is_finite_number
 from stax.tasks.task import RewardArea, sample_steps
 
 _MOST_NEURONS, _MOST_LAYERS = 4096, 16
+_MOST_CONVOLUTIONS, _MOST_FILTERS = 6, 64
+_SIDES_OF, _LARGEST_SIDE = 16, 128
 _MOST_SAMPLES = 1000
 _SLICE = re.compile(r"(\d*):(\d*)")
 
@@ -43,6 +46,22 @@ def check_hidden(given: Any) -> tuple[int, ...]:
     if len(layers) > _MOST_LAYERS:
         raise InvalidInputError(f"hidden must be at most {_MOST_LAYERS} layers, not {len(layers)}.")
     return tuple(check_whole("Each of hidden", size, 1, _MOST_NEURONS) for size in layers)
+
+
+def check_filters(given: Any) -> tuple[int, ...]:
+    """Filters of the layers of convolutions."""
+    layers = _several(given)
+    if not 1 <= len(layers) <= _MOST_CONVOLUTIONS:
+        raise InvalidInputError(f"filters must be from 1 to {_MOST_CONVOLUTIONS} layers of convolutions, not {len(layers)}.")
+    return tuple(check_whole("Each of filters", count, 1, _MOST_FILTERS) for count in layers)
+
+
+def check_picture_side(given: Any) -> int:
+    """Side of the picture that a policy is given, which an autoencoder must be able to halve four times."""
+    side = check_whole("picture_side", given, _SIDES_OF, _LARGEST_SIDE)
+    if side % _SIDES_OF:
+        raise InvalidInputError(f"picture_side must be a multiple of {_SIDES_OF}, not {side}.")
+    return side
 
 
 def check_words(what: str, given: Any) -> tuple[str, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,68 +10,108 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from stax.errors import InvalidInputError
+from stax.tasks.picture_scaling import squeezed
+from stax.tasks.task import Picture
 
 MOST_INPUTS = 4096
 """Numbers of an observation that a policy can be given: its first layer has a weight for each."""
 _UNBOUNDED = 1e30
 """Bounds from here on, such as the largest number of 32 bits, are none."""
 _READABLE = (spaces.Box, spaces.Discrete, spaces.MultiBinary, spaces.MultiDiscrete)
+_READABLE_WORDS = "Box, Discrete, MultiBinary and MultiDiscrete, and Dict and Tuple of these"
+_SMALLEST_PICTURE = 16
+"""Pixels of a side of a picture at least."""
+_MOST_CHANNELS = 12
+"""Channels of a picture: several frames in one observation are common."""
+_COLORS = 3
+
+Path = tuple[str | int, ...]
+"""Where in an observation a part of it is: keys of Dict spaces and places in Tuple spaces, from the outside in."""
+
+
+def leaves(space: spaces.Space[Any], path: Path = ()) -> Iterator[tuple[Path, spaces.Space[Any]]]:
+    """Yield the parts of a space that are neither Dict nor Tuple, in the order in which Gymnasium flattens them."""
+    if isinstance(space, spaces.Dict):
+        for name, inner in space.spaces.items():
+            yield from leaves(inner, (*path, name))
+    elif isinstance(space, spaces.Tuple):
+        for number, inner in enumerate(space.spaces):
+            yield from leaves(inner, (*path, number))
+    else:
+        yield path, space
 
 
 class ObservationReader:
     """Turns observations of an environment into vectors.
 
-    A Box is flattened, a Discrete number becomes a vector with a single 1 in it, and of a Dict the entries named are joined.
+    A Box is flattened, a Discrete number becomes a vector with a single 1 in it, and the parts of a Dict or a Tuple, also of nested ones,
+    are joined as `gymnasium.spaces.flatten` does it.
 
     Args:
         environment: the environment's id, for messages.
         space: of its observations.
-        keys: which entries of a Dict, in this order; empty for any other space.
+        keys: which entries of a Dict, in this order; empty for the whole observation.
+        picture_side: side in pixels of the picture that a policy is given of an observation that is one; None for a vector.
     """
 
-    def __init__(self, environment: str, space: spaces.Space[Any], keys: Sequence[str] = ()) -> None:
+    def __init__(
+        self, environment: str, space: spaces.Space[Any], keys: Sequence[str] = (), *, picture_side: int | None = None
+    ) -> None:
         self._environment, self.keys = environment, tuple(keys)
-        parts = self._parts(space)
-        for key, part in zip(self.keys or ("",), parts, strict=True):
-            if not isinstance(part, _READABLE):
+        self._leaves = [leaf for path, part in self._chosen(space) for leaf in leaves(part, path)]
+        for path, leaf in self._leaves:
+            if not isinstance(leaf, _READABLE):
+                where = f"entry {_path_words(path)} of its observations" if path else "its observation"
                 raise InvalidInputError(
-                    f"Environment {environment!r}: {f'entry {key!r} of its observations' if key else 'its observation'} is a"
-                    f" {type(part).__name__}; a policy can be given Box, Discrete, MultiBinary and MultiDiscrete."
+                    f"Environment {environment!r}: {where} is a {type(leaf).__name__}; a policy can be given {_READABLE_WORDS}"
+                    f"{_choose_entries(space) if path else ''}."
                 )
-        self._spaces = parts
-        self.size = sum(int(spaces.flatdim(part)) for part in parts)
-        """Numbers of a vector."""
-        if not 1 <= self.size <= MOST_INPUTS:
-            raise InvalidInputError(
-                f"Environment {environment!r}: its observation has {self.size:,} numbers, but a policy takes from 1 to {MOST_INPUTS:,};"
-                " a wrapper of the environment's own must make them fewer."
-            )
-        flat = [_flat_bounds(part) for part in parts]
-        self.low = np.concatenate([low for low, _ in flat])
-        """(size,) the space's lowest values, -inf where there is none."""
-        self.high = np.concatenate([high for _, high in flat])
-        only = parts[0]
-        self._plain_shape = only.shape if len(parts) == 1 and isinstance(only, spaces.Box) else None
+        _, only = self._leaves[0]
+        single = len(self._leaves) == 1
+        self.picture_shape = picture_shape(only) if single else None
+        """(height, width, channels) of an observation that is a picture; None for any other."""
+        self.side = picture_side
+        """Side of the picture that a policy is given; None for a vector."""
+        if picture_side is None:
+            self.size = sum(int(spaces.flatdim(leaf)) for _, leaf in self._leaves)
+            """Numbers of a vector."""
+            flat = [_flat_bounds(leaf) for _, leaf in self._leaves]
+            self.low = np.concatenate([low for low, _ in flat])
+            """(size,) the space's lowest values, -inf where there is none."""
+            self.high = np.concatenate([high for _, high in flat])
+        else:
+            if self.picture_shape is None:
+                raise InvalidInputError(
+                    f"Environment {environment!r} observes no picture, which a convolutional policy needs: a Box of uint8 with at"
+                    f" least {_SMALLEST_PICTURE} pixels a side and at most {_MOST_CHANNELS} channels."
+                )
+            self.size = picture_side * picture_side * self.picture_shape[2]
+            self.low, self.high = np.full(self.size, -1.0), np.ones(self.size)
+        self._plain_shape = only.shape if single and isinstance(only, spaces.Box) else None
         """Of a single array, which most observations are and which is read the quick way."""
 
-    def _parts(self, space: spaces.Space[Any]) -> list[spaces.Space[Any]]:
-        if isinstance(space, spaces.Dict):
-            names = ", ".join(repr(name) for name in space.spaces)
-            if not self.keys:
-                raise InvalidInputError(
-                    f"Environment {self._environment!r} observes a Dict; say which of its entries the policy is given with"
-                    f" observation_key, one or a list of {names}."
-                )
-            for key in self.keys:
-                if key not in space.spaces:
-                    raise InvalidInputError(f"Environment {self._environment!r} observes no {key!r}; there are {names}.")
-            return [space.spaces[key] for key in self.keys]
-        if self.keys:
+    def check_size(self) -> None:
+        """Refuse observations that are too large for the first layer of a policy."""
+        if not 1 <= self.size <= MOST_INPUTS:
+            raise InvalidInputError(
+                f"Environment {self._environment!r}: its observation has {self.size:,} numbers, but a policy takes from 1 to"
+                f" {MOST_INPUTS:,}, unless it is a picture (uint8); a wrapper of the environment's own must make them fewer."
+            )
+
+    def _chosen(self, space: spaces.Space[Any]) -> list[tuple[Path, spaces.Space[Any]]]:
+        """Return the parts of the observation that the policy is given."""
+        if not self.keys:
+            return [((), space)]
+        if not isinstance(space, spaces.Dict):
             raise InvalidInputError(
                 f"observation_key is for environments that observe a Dict; {self._environment!r} observes a {type(space).__name__}, so"
                 f" {self.keys[0]!r} cannot be chosen."
             )
-        return [space]
+        for key in self.keys:
+            if key not in space.spaces:
+                names = ", ".join(repr(name) for name in space.spaces)
+                raise InvalidInputError(f"Environment {self._environment!r} observes no {key!r}; there are {names}.")
+        return [((key,), space.spaces[key]) for key in self.keys]
 
     def bounded(self, index: int) -> bool:
         """Whether the space has a lowest and a highest value for this number."""
@@ -80,27 +120,35 @@ class ObservationReader:
     def read(self, observation: Any, into: NDArray[np.float64]) -> None:
         """Writes the observation into a vector; one sentence if it is not of its space's shape."""
         if self._plain_shape is not None:
-            array = np.asarray(self._values(observation)[0] if self.keys else observation)
+            array = np.asarray(self._value(observation, self._leaves[0][0]))
             if array.shape != self._plain_shape:
                 self._refuse(array.shape, self._plain_shape)
+            if self.side is not None:
+                array = _shrunk(_channels_last(array), self.side) / 127.5 - 1
             into[:] = array if array.ndim == 1 else array.reshape(-1)
             return
         start = 0
-        for part, value in zip(self._spaces, self._values(observation), strict=True):
-            flat = self._flat(part, value)
+        for path, leaf in self._leaves:
+            flat = self._flat(leaf, self._value(observation, path))
             into[start : start + len(flat)] = flat
             start += len(flat)
 
-    def _values(self, observation: Any) -> list[Any]:
-        if not self.keys:
-            return [observation]
+    def picture(self, vector: NDArray[np.float64]) -> Picture:
+        """Return the picture that a policy is given as this vector, in colours."""
+        assert self.side is not None
+        pixels = np.rint((vector.reshape(self.side, self.side, -1) + 1) * 127.5).astype(np.uint8)
+        return pixels if pixels.shape[2] == _COLORS else np.repeat(pixels[:, :, -1:], _COLORS, axis=2)
+
+    def _value(self, observation: Any, path: Path) -> Any:
         try:
-            return [observation[key] for key in self.keys]
+            for step in path:
+                observation = observation[step]
         except (KeyError, TypeError, IndexError):
             raise InvalidInputError(
-                f"Environment {self._environment!r} broke its contract: it observed {type(observation).__name__} without the entries"
-                f" {', '.join(repr(key) for key in self.keys)} that its observation space has."
+                f"Environment {self._environment!r} broke its contract: it observed {type(observation).__name__} without the entry"
+                f" {_path_words(path)} that its observation space has."
             ) from None
+        return observation
 
     def _flat(self, part: spaces.Space[Any], value: Any) -> NDArray[Any]:
         if isinstance(part, spaces.Box):
@@ -121,6 +169,42 @@ class ObservationReader:
         )
 
 
+def _path_words(path: Path) -> str:
+    return repr(".".join(str(step) for step in path))
+
+
+def _choose_entries(space: spaces.Space[Any]) -> str:
+    """Return how to leave an entry out, as the end of a sentence."""
+    if not isinstance(space, spaces.Dict):
+        return ""
+    fit = [repr(name) for name, part in space.spaces.items() if all(isinstance(leaf, _READABLE) for _, leaf in leaves(part))]
+    return f"; choose entries with observation_key, one or a list of {', '.join(fit)}" if fit else ""
+
+
+def picture_shape(space: spaces.Space[Any]) -> tuple[int, int, int] | None:
+    """Return the (height, width, channels) of a space of pictures; None for any other space."""
+    if not isinstance(space, spaces.Box) or space.dtype != np.uint8 or len(space.shape) not in (2, 3):
+        return None
+    height, width, channels = _channels_last(np.empty(space.shape, np.uint8)).shape
+    is_picture = min(height, width) >= _SMALLEST_PICTURE and channels <= _MOST_CHANNELS
+    return (height, width, channels) if is_picture else None
+
+
+def _channels_last(array: NDArray[Any]) -> NDArray[Any]:
+    """Return a picture as (height, width, channels); some environments have its channels first, or none."""
+    if array.ndim == 2:
+        return array[:, :, None]
+    return array.transpose(1, 2, 0) if array.shape[0] <= _MOST_CHANNELS < array.shape[2] else array
+
+
+def _shrunk(picture: NDArray[Any], side: int) -> NDArray[np.uint8]:
+    """Return the picture on a square, three of its channels at a time."""
+    channels = picture.shape[2]
+    padded = np.pad(picture, ((0, 0), (0, 0), (0, -channels % _COLORS)))
+    parts = [squeezed(padded[:, :, first : first + _COLORS], side) for first in range(0, channels, _COLORS)]
+    return np.concatenate(parts, axis=2)[:, :, :channels]
+
+
 def _flat_bounds(space: spaces.Space[Any]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     if isinstance(space, spaces.Box):
         low, high = (np.asarray(bound, np.float64).reshape(-1) for bound in (space.low, space.high))
@@ -133,7 +217,8 @@ class ActionWriter:
     """Turns outputs of policies, each from -1 to 1, into actions of an environment.
 
     A Box's numbers are spread evenly over its bounds. Of a Discrete space the action with the highest output is taken, the first
-    of equal ones; MultiDiscrete is several of these, and MultiBinary is 1 where an output is above 0.
+    of equal ones; MultiDiscrete is several of these, and MultiBinary is 1 where an output is above 0. The parts of a Dict or a Tuple,
+    also of nested ones, have their outputs one after the other.
 
     Args:
         environment: the environment's id, for messages.
@@ -142,10 +227,17 @@ class ActionWriter:
 
     def __init__(self, environment: str, space: spaces.Space[Any]) -> None:
         self._space = space
-        if isinstance(space, spaces.Box):
+        self.size: int
+        """Outputs that an action takes."""
+        self._inner: list[tuple[str | int, ActionWriter]] = []
+        """Writers for the entries of a Dict or a Tuple."""
+        if isinstance(space, spaces.Dict | spaces.Tuple):
+            named = space.spaces.items() if isinstance(space, spaces.Dict) else enumerate(space.spaces)
+            self._inner = [(name, ActionWriter(environment, part)) for name, part in named]
+            self.size = sum(writer.size for _, writer in self._inner)
+        elif isinstance(space, spaces.Box):
             self._middle, self._reach = _middle_and_reach(environment, space)
             self.size = int(np.prod(space.shape))
-            """Outputs that an action takes."""
         elif isinstance(space, spaces.Discrete):
             self.size = int(space.n)
         elif isinstance(space, spaces.MultiDiscrete) and space.nvec.ndim == 1:
@@ -156,7 +248,7 @@ class ActionWriter:
         else:
             raise InvalidInputError(
                 f"Environment {environment!r} takes actions of a {type(space).__name__}; a policy can act in a bounded Box, a Discrete,"
-                " and a MultiDiscrete or MultiBinary of one dimension."
+                " a MultiDiscrete or MultiBinary of one dimension, and a Dict or Tuple of these."
             )
         if not 1 <= self.size <= MOST_INPUTS:
             raise InvalidInputError(
@@ -167,6 +259,8 @@ class ActionWriter:
     def actions(self, outputs: NDArray[np.float64]) -> Any:
         """Actions, one for each row of outputs (n, size). An environment may keep its own; nothing is written there again."""
         space = self._space
+        if isinstance(space, spaces.Dict | spaces.Tuple):
+            return self._joined(outputs)
         if isinstance(space, spaces.Box):
             flat = outputs * self._reach + self._middle
             if space.dtype is not None and space.dtype.kind != "f":
@@ -182,6 +276,17 @@ class ActionWriter:
             choices = np.stack([np.argmax(part, axis=1) for part in parts], axis=1) + space.start
             return choices.astype(space.dtype)
         return (outputs > 0).astype(space.dtype)
+
+    def _joined(self, outputs: NDArray[np.float64]) -> list[Any]:
+        """Actions of a Dict or a Tuple, one for each row."""
+        ends = np.cumsum([writer.size for _, writer in self._inner])
+        parts = np.split(outputs, ends[:-1], axis=1)
+        columns = [writer.actions(part) for (_, writer), part in zip(self._inner, parts, strict=True)]
+        rows = zip(*columns, strict=True)
+        if isinstance(self._space, spaces.Tuple):
+            return [tuple(row) for row in rows]
+        names = [name for name, _ in self._inner]
+        return [dict(zip(names, row, strict=True)) for row in rows]
 
 
 def _middle_and_reach(environment: str, space: spaces.Box) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

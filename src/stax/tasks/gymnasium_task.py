@@ -1,29 +1,36 @@
-"""Any Gymnasium environment as a task: `stax run gym:MountainCarContinuous-v0`."""
+"""Any Gymnasium environment as a task: `stax run gym:MountainCarContinuous-v0`.
+
+A state of such an environment cannot be drawn by itself. So the task defines `film`, which plays an episode again and renders
+it, instead of `render`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from stax.errors import InvalidInputError, check_choice, check_whole, in_one_line
-from stax.policies import network_genome_size
+from stax.constraints import check_choice, check_whole
+from stax.errors import InvalidInputError, in_one_line
 from stax.tasks.gymnasium_finding import cannot_render, find_environment, make_environment
+from stax.tasks.gymnasium_networks import ConvolutionalNetwork, DenseNetwork, Network
 from stax.tasks.gymnasium_options import (
     check_areas,
     check_bounds,
+    check_filters,
     check_hidden,
     check_indices,
     check_number,
+    check_picture_side,
     check_samples,
     check_table,
     check_words,
 )
 from stax.tasks.gymnasium_rollouts import OVER, SIDE_BY_SIDE, Environment, EpisodeRunner, Look, RewardRule, Truth
-from stax.tasks.gymnasium_spaces import ActionWriter, ObservationReader
+from stax.tasks.gymnasium_spaces import MOST_INPUTS, ActionWriter, ObservationReader
 from stax.tasks.picture_scaling import fitted, squeezed
 from stax.tasks.task import Picture, RewardArea, Rollouts, States, Task, check_genomes
 
@@ -45,9 +52,14 @@ class GymnasiumTask(Task):
         reset: options for the environment's `reset`.
         horizon: steps of an episode at most; the environment's own (`spec.max_episode_steps`) if None.
         hidden: neurons of the policy network's hidden layers, a number or several; None for no such layer.
+        policy: "dense", a fully connected network of a vector; "convolutional", one of a picture; or "auto", convolutional if the
+            observation is a picture that is too large for a vector.
+        filters: how many filters each layer of a convolutional policy has, a number or several.
+        picture_side: pixels of each side of the picture that a convolutional policy is given.
         inputs: "raw", observations as they are; or "scaled", those numbers that have finite bounds spread over -1 to 1.
-        observation_key: of an observation that is a Dict, the entry or the entries that the policy is given.
-        observe: what an autoencoder sees: "vector", what the policy is given, or "pictures", renderings scaled to 64 x 64.
+        observation_key: of an observation that is a Dict, the entry or the entries that the policy is given; all if None.
+        observe: what an autoencoder sees: "vector", what the policy is given, a picture if it is convolutional; or "pictures",
+            renderings scaled to 64 x 64.
         observe_indices: which numbers of that vector it sees; all if None.
         samples: how many times it looks, evenly spread over the horizon; or a list: after how many steps. An episode that ends
             before goes on looking as it ended.
@@ -64,7 +76,14 @@ class GymnasiumTask(Task):
             it ended in or nearest to. None for a single one.
     """
 
-    choices = MappingProxyType({"inputs": ("raw", "scaled"), "observe": ("vector", "pictures"), "reward_over": OVER})
+    choices = MappingProxyType(
+        {
+            "inputs": ("raw", "scaled"),
+            "policy": ("auto", "dense", "convolutional"),
+            "observe": ("vector", "pictures"),
+            "reward_over": OVER,
+        }
+    )
 
     def __init__(
         self,
@@ -75,6 +94,9 @@ class GymnasiumTask(Task):
         reset: Mapping[str, Any] | None = None,
         horizon: int | None = None,
         hidden: int | Sequence[int] | None = (5, 5),
+        policy: str = "auto",
+        filters: int | Sequence[int] = (4, 4, 4),
+        picture_side: int = 32,
         inputs: str = "raw",
         observation_key: str | Sequence[str] | None = None,
         observe: str = "vector",
@@ -99,13 +121,18 @@ class GymnasiumTask(Task):
         env = self._new_environment()
         self._render_modes = list(env.metadata.get("render_modes") or [])
         keys = check_words("observation_key", observation_key)
-        reader, writer = ObservationReader(self._id, env.observation_space, keys), ActionWriter(self._id, env.action_space)
-        self.policy_sizes = (reader.size, *check_hidden(hidden), writer.size)
-        self.genome_size = network_genome_size(self.policy_sizes)
-        look = self._look(check_choice("observe", observe, self.choices["observe"]), observe_indices, samples, reader.size)
+        sees = check_choice("policy", policy, self.choices["policy"])
+        reader = self._reader(env, keys, sees, check_picture_side(picture_side))
+        writer = ActionWriter(self._id, env.action_space)
+        network = _network(reader, check_filters(filters), (*check_hidden(hidden), writer.size))
+        self.genome_size = network.genome_size
+        self.policy_sizes = network.sizes if reader.side is None else None
+        look = self._look(check_choice("observe", observe, self.choices["observe"]), observe_indices, samples, reader)
         self.observation_samples = len(look.steps)
+        self._draws = look.picture is not None
         truth = self._truth(env, ground_truth, ground_truth_key, ground_truth_bounds, keys)
         self.ground_truth_bounds = None if truth is None else tuple(zip(truth.low.tolist(), truth.high.tolist(), strict=True))
+        self.ground_truth_names = None if truth is None else truth.names()
         self.reward_areas = self._areas(reward_areas)
         first = check_whole("seed", seed, 0, 2**31 - 1)
         self._runner = EpisodeRunner(
@@ -113,7 +140,7 @@ class GymnasiumTask(Task):
             lambda: self._new_environment(render=look.picture is not None),
             reader,
             writer,
-            sizes=self.policy_sizes,
+            network=network,
             scaling=_scaling(reader) if check_choice("inputs", inputs, self.choices["inputs"]) == "scaled" else None,
             seeds=tuple(first + number for number in range(check_whole("episodes", episodes, 1, MOST_EPISODES))),
             start=start,
@@ -142,9 +169,25 @@ class GymnasiumTask(Task):
             )
         return int(self._spec.max_episode_steps)
 
-    def _look(self, observe: str, indices: Any, samples: Any, size: int) -> Look:
+    def _reader(self, env: Environment, keys: tuple[str, ...], policy: str, side: int) -> ObservationReader:
+        """Return what turns observations into the vector or the picture that a policy is given."""
+        reader = ObservationReader(self._id, env.observation_space, keys)
+        is_large_picture = reader.picture_shape is not None and reader.size > MOST_INPUTS
+        if policy == "convolutional" or (policy == "auto" and is_large_picture):
+            return ObservationReader(self._id, env.observation_space, keys, picture_side=side)
+        reader.check_size()
+        return reader
+
+    def _look(self, observe: str, indices: Any, samples: Any, reader: ObservationReader) -> Look:
         steps = check_samples(samples, self.horizon)
-        seen = check_indices("observe_indices", indices, size)
+        seen = check_indices("observe_indices", indices, reader.size)
+        if observe == "vector" and reader.side is not None:
+            if indices is not None:
+                raise InvalidInputError(
+                    "observe_indices is for policies that are given a vector, and means nothing for a picture."
+                )
+            self.observation_shape, self.observation_dtype = (reader.side, reader.side, 3), "uint8"
+            return Look(steps, seen, convert=reader.picture)
         if observe == "vector":
             self.observation_shape, self.observation_dtype = (len(seen),), "float32"
             return Look(steps, seen)
@@ -216,7 +259,7 @@ class GymnasiumTask(Task):
                 )
             reader.read(outcome[0], vector)
             float(outcome[1])
-            if self.observation_dtype == "uint8":
+            if self._draws:
                 self._try_drawing(seed, start)
         except (InvalidInputError, KeyboardInterrupt):
             raise
@@ -260,6 +303,14 @@ class GymnasiumTask(Task):
         nearest: NDArray[np.int64] = np.argmin(outside, axis=0)
         return nearest
 
+    def actor(self, genome: ArrayLike) -> Callable[[Any], Any]:
+        """Return a policy as a function from an observation of the environment to its action.
+
+        Args:
+            genome: the policy's genome, (genome_size,).
+        """
+        return self._runner.actor(self._one(genome))
+
     def trajectory(self, genome: ArrayLike) -> States:
         """What the policy was given, step by step."""
         return np.array(list(self._runner.moments(self._one(genome))))
@@ -294,6 +345,12 @@ class GymnasiumTask(Task):
                 f"Environment {self._id!r} broke its contract: render must give uint8 of shape (height, width, 3), not {shape}."
             )
         return picture[:, :, :3]
+
+
+def _network(reader: ObservationReader, filters: tuple[int, ...], behind: tuple[int, ...]) -> Network:
+    if reader.side is None or reader.picture_shape is None:
+        return DenseNetwork((reader.size, *behind))
+    return ConvolutionalNetwork(reader.side, reader.picture_shape[2], filters, behind)
 
 
 def _scaling(reader: ObservationReader) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

@@ -1,4 +1,4 @@
-"""HardMaze: a wheeled robot finds its way through a maze that misleads."""
+"""HardMaze: a wheeled robot finds its way through a deceptive maze."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _NO_TRACE = np.empty((0, STATE_SIZE))
 def _make_kernels(stamp):
     @kernel
     def simulate(genomes, sensors, samples, snapshots, trace, final):
-        """Runs every genome; `trace` takes the states of the first one, if it is not empty."""
+        """Run every genome; `trace` takes the states of the first one, if it is not empty."""
         _ = stamp
         state, values, scratch = np.empty(STATE_SIZE), np.empty(5), np.empty(5)
         for n in range(genomes.shape[0]):
@@ -48,13 +48,13 @@ def _make_kernels(stamp):
 
     @kernel
     def begin(state, sensors):
-        """The start of an episode."""
+        """Return the state at the start of an episode."""
         _ = stamp
         reset(state, sensors)
 
     @kernel
     def advance(state, left, right, sensors):
-        """One step by hand."""
+        """Do one step of one robot."""
         _ = stamp
         step(state, left, right, sensors)
 
@@ -65,14 +65,14 @@ simulate, begin, advance = _make_kernels(source_stamp("policies.py", "tasks/hard
 
 
 class HardMaze(CompiledTask):
-    """A two-wheeled robot drives 2000 steps through a maze with dead ends; rewarded is an end in one of two areas.
+    """Task in which a two-wheeled robot drives 2000 steps through a maze with dead ends, rewarded in one of two areas.
 
-    A state is x, y, heading and the five sensor readings, which are what the policy sees; it sets the wheels' speeds.
+    A state is x, y, heading and the five sensor readings. The policy sees the readings and sets the wheels' speeds.
 
     Args:
         sensors: "lasers", five lasers scaled to [0, 1] as in the paper; or "published-code", three lasers in world units and two
             bumpers as in the authors' code.
-        threads: how many threads evaluate and draw; all available ones if None. The result does not depend on it.
+        threads: number of threads that evaluate and draw; all available ones if None. The result does not depend on it.
     """
 
     name = "hard-maze"
@@ -116,7 +116,7 @@ class HardMaze(CompiledTask):
         return quads(WALLS, WALL)
 
     def places(self, snapshots: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The robot."""
+        """Return the position of the robot."""
         return snapshots[:, None, :2].copy()
 
     def _moving_shapes(self, snapshots: NDArray[np.float64], *, for_people: bool) -> Shapes:

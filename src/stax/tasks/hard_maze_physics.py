@@ -1,4 +1,4 @@
-"""The HardMaze: a two-wheeled robot with laser range finders among the walls of a grid map.
+"""Simulation of the HardMaze: a two-wheeled robot with laser range finders among the walls of a grid map.
 
 The world is 600 x 600 units, y pointing down, laid out in square cells of side 3. A cell is a wall or free, and
 collisions and lasers only ever look at cells.
@@ -6,6 +6,8 @@ collisions and lasers only ever look at cells.
 The original simulator keeps pose and readings in 32-bit floats and computes some things in 64 bits in between.
 `_round32` marks every place where it rounds; with exactly these, a step from a recorded state gives the recorded next
 pose and readings to the last bit. The state is nevertheless stored as float64, so that it can feed the policy directly.
+
+A laser leaps over the largest free square ahead of it, which gives exactly the reading of a walk from cell to cell.
 """
 
 from __future__ import annotations
@@ -68,7 +70,7 @@ MEASURED_FREE = [
 
 
 def polygon_cells():
-    """The polygons' walls, indexed [column, row]: the cells whose centre lies within one of the (convex) `WALLS`."""
+    """Return the cells, indexed [column, row], whose centre lies within one of the (convex) polygons `WALLS`."""
     center = CELL * np.arange(CELLS)
     x, y = center[:, None], center[None, :]
     cells = np.zeros((CELLS, CELLS), dtype=bool)
@@ -81,7 +83,7 @@ def polygon_cells():
 
 
 def original_cells():
-    """Which cells are walls in the original, indexed [column, row]: the polygons' cells with the measured ones."""
+    """Return the walls of the original, indexed [column, row]: the polygons' cells with the measured ones."""
     cells = polygon_cells()
     cells[tuple(np.transpose(MEASURED_WALLS))] = True
     cells[tuple(np.transpose(MEASURED_FREE))] = False
@@ -89,16 +91,16 @@ def original_cells():
 
 
 def _shifted(cells, columns, rows, outside):
-    """`cells` seen from (columns, rows) further back: out[i, j] = cells[i + columns, j + rows]."""
+    """Return `cells` shifted: out[i, j] = cells[i + columns, j + rows]."""
     padding = max(abs(columns), abs(rows))
     padded = np.pad(cells, padding, constant_values=outside)
     return padded[padding + columns :, padding + rows :][:CELLS, :CELLS]
 
 
 def find_free_squares(cells):
-    """For each diagonal direction and cell, the side of the largest wall-free square with that cell as its near corner.
+    """Return, for each diagonal direction and cell, the side of the largest free square with that cell as its near corner.
 
-    A laser heading that way can leap that many cells ahead before it has to look for a wall. The directions, numbered
+    A laser heading that way can jump that many cells ahead before it has to look for a wall. The directions, numbered
     2 (x grows) + (y grows), follow each other in one flat array; a side of 0 is a wall. Sides stop at a laser's range.
     """
     squares = np.zeros((4, CELLS, CELLS), dtype=np.uint8)
@@ -121,7 +123,7 @@ BEARINGS = np.unique([np.float32(math.atan2(j, i)) for i, j in _OFFSETS]).astype
 
 
 def find_touching(cells):
-    """For each cell, flat, the bearings at which a robot in that cell touches a wall, as bits; 0 if it fits there."""
+    """Return, for each cell, flat, the bearings at which a robot in that cell touches a wall, as bits; 0 if it fits there."""
     touching = np.zeros((CELLS, CELLS), dtype=np.uint16)
     for i, j in _OFFSETS:
         bit = np.searchsorted(BEARINGS, np.float32(math.atan2(j, i)))
@@ -159,7 +161,7 @@ def _round32(value):
 
 @inner
 def _sine_cosine(angle):
-    """Sine and cosine of a 32-bit angle of a few turns at most, to within the last bit or so of 64.
+    """Compute sine and cosine of a 32-bit angle of a few turns at most, to within the last bit or so of 64.
 
     Unlike the C library's, these share one reduction, are inlined, and give the same bits on every machine.
     """
@@ -196,13 +198,13 @@ def _wrap(angle):
 
 @inner
 def _cell(position):
-    """The cell of a coordinate; halves go away from zero."""
+    """Return the cell of a coordinate; halves are rounded away from zero."""
     return np.int64(position * (1.0 / CELL) + math.copysign(0.5, position))
 
 
 @inner
 def _wheel_speed(value):
-    """A wheel's speed as the original holds it, clipped to [-1, 1]; not-a-number stands still.
+    """Return a wheel's speed as the original holds it, clipped to [-1, 1]; nan counts as 0.
 
     The lookups check no bounds: they rely on the robot moving by less than the walls are thick.
     """
@@ -220,7 +222,7 @@ def _wheel_speed(value):
 
 @inner
 def _laser(free_squares, x, y, column, row, heading, offset, sine, cosine):
-    """The distance from (x, y), in the cell (column, row), to the first wall, at most the range.
+    """Return the distance from (x, y), in the cell (column, row), to the first wall, at most the range.
 
     The laser points at heading + offset; `sine` and `cosine` are those of this sum.
 
@@ -250,7 +252,7 @@ def _laser(free_squares, x, y, column, row, heading, offset, sine, cosine):
         error = longer + 2 * (shorter * k - longer * across)
         here = start + k * along + across * sideways
         free = np.int64(squares[np.uint64(here)])
-        # All are looked up and combined without a branch, because no processor could predict it.
+        # All are looked up and combined without a branch, because a processor could not predict it.
         hit_along = (squares[np.uint64(here - sideways)] == 0) & (error <= shorter)
         hit_across = (squares[np.uint64(here - along)] == 0) & (error >= shorter) & (error <= 2 * shorter)
         if (free == 0) | hit_along | hit_across:
@@ -265,11 +267,11 @@ def _laser(free_squares, x, y, column, row, heading, offset, sine, cosine):
 
 @inner
 def read_lasers(state, sensors, free_squares=None):
-    """Read the lasers at the state's pose, in place; another map than ours is given by its `find_free_squares`."""
+    """Read the lasers at the state's pose, in place; `find_free_squares` of another map can be passed."""
     x, y = state[0], state[1]
     column, row = _cell(x), _cell(y)
     heading = state[2]
-    # All lasers are at multiples of 45 degrees, so that one sine and cosine give the others.
+    # All lasers are at multiples of 45 degrees, so one sine and cosine give the others.
     sine, cosine = _sine_cosine(heading)
     total, difference = (cosine + sine) * _HALF_ROOT, (cosine - sine) * _HALF_ROOT
     ahead = _laser(free_squares, x, y, column, row, heading, 0.0, sine, cosine)
@@ -289,7 +291,7 @@ def read_lasers(state, sensors, free_squares=None):
 
 @inner
 def _bumpers(touching, heading):
-    """Whether a wall touches in front of the robot on its left and on its right, as 1.0 or 0.0."""
+    """Return whether a wall touches in front of the robot on its left and on its right, as 1.0 or 0.0."""
     left, right = 0, 0
     for i in range(BEARINGS.size):
         bearing = _wrap(_round32(BEARINGS[i] - heading))
@@ -324,8 +326,8 @@ def reset(state, sensors):
 def step(state, left, right, sensors, free_squares=None, touching_there=None):
     """Drive one step with these wheel speeds and read the sensors, in place.
 
-    A robot that would touch a wall turns but stays where it is. Another map than ours is given by its
-    `find_free_squares` and `find_touching`; without them, the compiler drops all trace of these arguments.
+    A robot that would touch a wall turns but stays where it is. Another map can be passed by its
+    `find_free_squares` and `find_touching`; without them, the compiler removes these arguments.
     """
     left, right = _wheel_speed(left), _wheel_speed(right)
     heading = state[2]

@@ -1,6 +1,6 @@
-"""Pictures of others brought to our size, by the mean of what each new pixel covers.
+"""Scaling of pictures by the mean of what each new pixel covers.
 
-All sums are of whole numbers, so the result is the same on every machine.
+All sums are sums of integers, so the result is the same on every machine.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from stax.tasks.task import Picture
 
 
 def squeezed(picture: Picture, size: int) -> Picture:
-    """The whole picture on a square of `size` pixels a side, whatever its own sides are."""
+    """Return the whole picture on a square of `size` pixels a side, whatever its own sides are."""
     return _scaled(picture, size, size)
 
 
 def fitted(picture: Picture, size: int) -> Picture:
-    """The picture as large as it fits on a white square of `size` pixels a side, in its own proportions."""
+    """Return the picture as large as it fits on a white square of `size` pixels a side, in its own proportions."""
     tall, wide = picture.shape[:2]
     height, width = (max(1, round(size * side / max(tall, wide))) for side in (tall, wide))
     square = np.full((size, size, 3), WHITE, np.uint8)

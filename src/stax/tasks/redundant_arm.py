@@ -1,4 +1,4 @@
-"""Redundant Arm: twenty joints that must not touch anything, themselves included."""
+"""Redundant Arm: an arm of twenty joints that must touch neither walls nor itself."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _NO_TRACE = np.empty((0, STATE_SIZE))
 def _make_kernels(stamp):
     @kernel
     def simulate(genomes, samples, snapshots, trace, final, steps):
-        """Runs every genome; `trace` takes the states of the first one, if it is not empty."""
+        """Run every genome; `trace` takes the states of the first one, if it is not empty."""
         _ = stamp
         state, scratch = np.empty(STATE_SIZE), np.empty(SCRATCH_SIZE)
         values, hidden = np.empty(JOINTS), np.empty(JOINTS)
@@ -61,13 +61,13 @@ def _make_kernels(stamp):
 
     @kernel
     def begin(state):
-        """The start of an episode."""
+        """Return the state at the start of an episode."""
         _ = stamp
         reset(state)
 
     @kernel
     def advance(state, torques, scratch):
-        """One step by hand; tells whether the episode ended."""
+        """Do one step of one arm; return whether the episode ended."""
         _ = stamp
         return step(state, torques, scratch)
 
@@ -78,14 +78,14 @@ simulate, begin, advance = _make_kernels(source_stamp("policies.py", "tasks/redu
 
 
 class RedundantArm(CompiledTask):
-    """A planar arm of 20 joints moves until it would touch itself, a wall or the border; rewarded is where its end comes to be.
+    """Task in which a planar arm of 20 joints moves until it would touch itself, a wall or the border.
 
-    A state is the 20 joint angles, the end effector's x and y, and the 20 joint speeds. The policy sees the angles divided by pi
-    and sets the joints' torques.
+    The reward depends on where its end is then. A state is the 20 joint angles, the end effector's x and y, and the 20 joint speeds. The
+    policy sees the angles divided by pi and sets the joints' torques.
 
     Args:
         view: "arm", the autoencoder sees the whole arm; "end-effector", it sees only the arm's end (the paper's STAX_ef).
-        threads: how many threads evaluate and draw; all available ones if None. The result does not depend on it.
+        threads: number of threads that evaluate and draw; all available ones if None. The result does not depend on it.
     """
 
     name = "redundant-arm"
@@ -132,7 +132,7 @@ class RedundantArm(CompiledTask):
         return quads(np.array(corners), WALL)
 
     def places(self, snapshots: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The ends of the links, from the base outwards."""
+        """Return the ends of the links, from the base outwards."""
         heading = math.pi / 2 + np.cumsum(snapshots, axis=1)
         return np.stack(
             [

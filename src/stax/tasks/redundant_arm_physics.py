@@ -1,4 +1,4 @@
-"""The Redundant Arm, stepped: a planar chain of 20 links that must touch neither itself, nor a wall, nor the border.
+"""Simulation of the Redundant Arm: a planar chain of 20 links that must touch neither itself, nor a wall, nor the border.
 
 The base is fixed in the middle of the unit square. Each angle is relative to the previous link, and the first link's
 direction is pi / 2 plus the first angle. A step is two substeps; an illegal substep is not carried out and ends the
@@ -11,6 +11,9 @@ The state is one float64 array of `STATE_SIZE` numbers:
     state[22:42]  the joint speeds, in radians per unit of time
 
 The scratch buffer, of `SCRATCH_SIZE` numbers, carries nothing from one step to the next and needs no preparation.
+
+To find self-collisions, points a fixed number of links apart are compared in loops of constant length without branches, which
+the compiler turns into vector instructions.
 """
 
 from __future__ import annotations
@@ -69,7 +72,7 @@ def _place(angles, x, y):
 
 @inner
 def _blocked(scratch):
-    """Whether a joint point is outside the unit square or strictly inside a wall."""
+    """Return whether a joint point is outside the unit square or strictly inside a wall."""
     hits = 0
     # No branches, so that the compiler makes vectors of it; without the base, which never moves, 20 points fill them.
     for i in range(1, _POINTS):
@@ -85,14 +88,14 @@ def _blocked(scratch):
 
 @inner
 def _close(scratch, i, j):
-    """1 if points i and j are too close to each other, else 0."""
+    """Return 1 if points i and j are too close to each other, else 0."""
     distance = abs(scratch[_X + i] - scratch[_X + j]) + abs(scratch[_Y + i] - scratch[_Y + j])
     return np.int64(distance < _CLEARANCE)
 
 
 @inner
 def _close_four(scratch, gap, count):
-    """Not 0 if any of the first `count` points is too close to one of those gap, ..., gap + 3 links further on."""
+    """Return non-zero if any of the first `count` points is too close to one of those gap, ..., gap + 3 links further on."""
     hits = 0
     for i in range(count):
         j = i + gap
@@ -103,10 +106,10 @@ def _close_four(scratch, gap, count):
 
 @inner
 def _touches_itself(scratch):
-    """Whether two joint points are too close to each other.
+    """Return whether two joint points are too close to each other.
 
-    Neighbours are a whole link apart and always pass, so the first gap is 2. The counts are constants and multiples of
-    four, whole vectors for the compiler; where that is more points than have a partner, the padding is far away.
+    Neighbours are one link apart and always pass, so the first gap is 2. The counts are constants and multiples of four, so
+    that the compiler can use full vectors; where that is more points than have a partner, the padding is far away.
     """
     hits = _close_four(scratch, 2, 20)
     hits |= _close_four(scratch, 6, 16)
@@ -118,7 +121,7 @@ def _touches_itself(scratch):
 
 @inner
 def reset(state):
-    """Coil the arm into its starting spiral, at rest."""
+    """Set the arm to its starting spiral, at rest."""
     x, y = np.empty(_POINTS), np.empty(_POINTS)
     _place(START_ANGLES, x, y)
     for i in range(JOINTS):
@@ -130,7 +133,7 @@ def reset(state):
 
 @inner
 def step(state, torques, scratch):
-    """Advance the state by one step, in place, and tell whether an illegal substep ended the episode."""
+    """Advance the state by one step, in place, and return whether an illegal substep ended the episode."""
     for i in range(_POINTS, _PADDED):
         scratch[_X + i] = _FAR
         scratch[_Y + i] = _FAR

@@ -1,7 +1,7 @@
-"""What rollouts must be: checked for every batch that a task, or a user's own evaluation, returns.
+"""Checks of rollouts, done for every batch that a task, or a user's own evaluation, returns.
 
-One rule holds for every array: truth values, integers or floating-point numbers of at most 64 bits. These can be written to a run's
-folder and read back; text, complex numbers, dates, structures and objects cannot.
+Every array must hold truth values, integers or floating-point numbers of at most 64 bits. These can be written to a run's folder and
+read back; text, complex numbers, dates, structures and objects cannot.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from stax.tasks.task import Rollouts, Task
 
 
 def check_rollouts(rollouts: Rollouts, count: int, task: Task) -> None:
-    """Refuses what a task or a user's own evaluation must not return. Values of failed evaluations are not looked at."""
+    """Raise an error for rollouts that cannot be used. Values of failed evaluations are not checked."""
     if not isinstance(rollouts, Rollouts):
         raise InvalidInputError(f"tell takes stax.Rollouts, not {type(rollouts).__name__}.")
     check_arrays(rollouts, count, task)
@@ -25,7 +25,7 @@ def check_rollouts(rollouts: Rollouts, count: int, task: Task) -> None:
 
 
 def array_problem(name: str, given: Any) -> str:
-    """Return why an array of rollouts could not be kept, in words; nothing if it can be or is None."""
+    """Return why an array of rollouts cannot be stored, or empty text if it can be or is None."""
     if given is None:
         return ""
     try:
@@ -38,17 +38,17 @@ def array_problem(name: str, given: Any) -> str:
 
 
 def usable_rewards(reward: NDArray[Any]) -> NDArray[np.bool_]:
-    """(n,) Tell which rewards a search can use: finite, not negative and not so large that sums of them overflow."""
+    """Return (n,) which rewards a search can use: finite, not negative, and not so large that sums of them overflow."""
     return np.asarray((reward >= 0) & (reward <= LARGEST_NUMBER))
 
 
 def usable_ground_truth(ground_truth: NDArray[Any]) -> NDArray[np.bool_]:
-    """(n,) Tell which ground-truth descriptors (n, d) a search can use: finite, and no distance between them overflows."""
+    """Return (n,) which ground-truth descriptors (n, d) a search can use: finite, with distances that do not overflow."""
     return np.asarray((np.abs(ground_truth) <= LARGEST_NUMBER).all(axis=1))
 
 
 def check_arrays(rollouts: Rollouts, count: int, task: Task) -> None:
-    """Refuses rollouts whose arrays have the wrong shape or type, or are missing."""
+    """Raise an error for rollouts whose arrays have the wrong shape or dtype, or are missing."""
     if len(rollouts) != count:
         raise InvalidInputError(f"{count} genomes were asked for, but {len(rollouts)} rollouts came back.")
     for name in ("reward", "reward_area", "steps", "snapshots", "ground_truth", "failed"):

@@ -1,20 +1,20 @@
-"""What a task is: the one protocol between the search and the world it searches in.
+"""The protocol between the search and a task.
 
-A task turns genomes into `Rollouts`, and rollouts into observations. It knows nothing of search, files or learning. To bring
-your own, subclass `Task`, fill in the attributes and `evaluate`, and run `stax check-task your_module:YourTask`.
+A task turns genomes into `Rollouts`, and rollouts into observations. It does not depend on search, files or learning. To write your
+own, subclass `Task`, set the attributes, define `evaluate`, and run `stax check-task your_module:YourTask`.
 
-What a task may lack:
+A task may do without:
 
-- **Pictures.** Observations are any numbers of one shape: `(64, 64, 3)` pictures as uint8, or vectors as float32.
-- **The power to redraw.** The built-in tasks keep a few numbers a rollout (`Rollouts.snapshots`) and draw observations from
-  them when asked. A task that cannot do so keeps the observations themselves as snapshots and does not override `observe`.
-- **A ground-truth descriptor.** `ground_truth_bounds = None`, and `Rollouts.ground_truth` is None: methods that need it refuse
-  the task, measures that need it are left out.
-- **Places for its rewards.** A reward area may have no centre and no radius.
-- **An outcome.** Policies that could not be evaluated are marked in `Rollouts.failed`; what to do about them is not the task's matter.
-- **A policy network.** `policy_sizes` says that genomes are weights of the network in `stax.policies`, which can then be exported; a genome
-  may as well be the parameters of anything else.
-- **Replays and pictures.** `trajectory`, `render`, `film`, `scene` and `picture_place` are for people; the search does without.
+- **Pictures.** Observations are numbers of one shape, for example `(64, 64, 3)` pictures as uint8, or vectors as float32.
+- **Drawing on demand.** The built-in tasks store a few numbers for each rollout (`Rollouts.snapshots`) and draw observations from them
+  when needed. A task that cannot do this stores the observations themselves as snapshots, and does not override `observe`.
+- **A ground-truth descriptor.** With `ground_truth_bounds = None`, `Rollouts.ground_truth` is None. Methods that need it refuse the
+  task, and measures that need it are left out.
+- **Positions of its rewards.** A reward area may have no centre and no radius.
+- **An outcome of every policy.** Policies that could not be evaluated are marked in `Rollouts.failed`; the caller handles them.
+- **A policy network.** `policy_sizes` declares that genomes are weights of the network in `stax.policies`, which can then be exported.
+  A genome may also be the parameters of anything else.
+- **Replays and pictures.** `trajectory`, `render`, `film`, `scene` and `picture_place` are for people; the search does not use them.
 """
 
 from __future__ import annotations
@@ -30,43 +30,43 @@ from numpy.typing import ArrayLike, NDArray
 from stax.errors import InvalidInputError, shown
 
 Genomes = NDArray[np.float64]
-"""(n, genome_size): one policy a row."""
+"""(n, genome_size): a policy per row."""
 Snapshots = NDArray[Any]
-"""(n, observation_samples, ...): what observations are drawn from."""
+"""(n, observation_samples, ...): the data from which observations are drawn."""
 Observations = NDArray[Any]
 """(n, observation_samples, *observation_shape): what an autoencoder sees."""
 States = NDArray[np.float64]
-"""(steps + 1, state size): one rollout, step by step, the start included."""
+"""(steps + 1, state size): the states of one rollout, the start included."""
 Picture = NDArray[np.uint8]
 """(size, size, 3): a picture for people."""
 
 
 @dataclass(frozen=True)
 class RewardArea:
-    """One source of reward. A task without places for its rewards leaves centre and radius out."""
+    """Source of reward. Centre and radius are optional."""
 
     name: str
     center: tuple[float, ...] | None = None
-    """In the units of the ground-truth descriptor."""
+    """Centre in the units of the ground-truth descriptor."""
     radius: float | None = None
 
 
 @dataclass(frozen=True, eq=False)
 class Rollouts:
-    """The outcome of n evaluations, as aligned arrays."""
+    """Outcome of n evaluations, as aligned arrays."""
 
     reward: NDArray[np.float64]
     """(n,) total reward of the episode, finite and not negative; above 0 is rewarding."""
     reward_area: NDArray[np.int64]
-    """(n,) index of the task's reward area, -1 for those not rewarded."""
+    """(n,) index of the task's reward area, -1 for policies without reward."""
     steps: NDArray[np.int64]
-    """(n,) steps done before the episode ended, at least 1."""
+    """(n,) number of steps before the episode ended, at least 1."""
     snapshots: Snapshots
-    """(n, observation_samples, ...) what `Task.observe` draws from."""
+    """(n, observation_samples, ...) data from which `Task.observe` draws."""
     ground_truth: NDArray[np.float64] | None = None
     """(n, d) ground-truth descriptor, or None if the task has none."""
     failed: NDArray[np.bool_] | None = None
-    """(n,) which evaluations failed and have no outcome; None for none. What the other arrays hold of these does not count."""
+    """(n,) which evaluations failed and have no outcome; None for none. The other arrays' values of these are ignored."""
 
     def __post_init__(self) -> None:
         for name, column in self._columns():
@@ -94,7 +94,7 @@ class Rollouts:
         return columns
 
     def take(self, rows: ArrayLike | slice) -> Rollouts:
-        """The rollouts of these rows: indices, a mask or a slice."""
+        """Return the rollouts of these rows: indices, a mask or a slice."""
         index = rows if isinstance(rows, slice) else np.asarray(rows)
         if not isinstance(index, slice) and index.size == 0 and index.dtype != np.bool_:
             index = index.astype(np.int64)
@@ -102,7 +102,7 @@ class Rollouts:
 
     @staticmethod
     def concat(parts: Sequence[Rollouts]) -> Rollouts:
-        """All rollouts of the parts, in order."""
+        """Return all rollouts of the parts, in order."""
         if not parts:
             raise InvalidInputError("There are no rollouts to join; give at least one.")
         names = [name for name, _ in parts[0]._columns() if name != "failed"]
@@ -114,12 +114,12 @@ class Rollouts:
         return Rollouts(**columns)
 
     def failures(self) -> NDArray[np.bool_]:
-        """(n,) which evaluations failed, also where `failed` is None."""
+        """Return (n,) which evaluations failed, also where `failed` is None."""
         return np.zeros(len(self), np.bool_) if self.failed is None else np.asarray(self.failed, np.bool_)
 
 
 def _has_rows(column: Any) -> bool:
-    """Tell whether rows can be counted; an array without dimensions has a `__len__` that raises."""
+    """Return whether rows can be counted; an array without dimensions has a `__len__` that raises."""
     try:
         return not isinstance(column, (str, bytes)) and len(column) >= 0
     except TypeError:
@@ -128,75 +128,87 @@ def _has_rows(column: Any) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class Scene:
-    """A task's world as an episode finds it, to draw results over."""
+    """A task's world at the start of an episode, to draw results over."""
 
     picture: Picture
     start: tuple[float, ...] | None = None
-    """The ground-truth descriptor at the start."""
+    """Ground-truth descriptor at the start."""
 
 
 class Task(ABC):
-    """What the search needs to know of a world. `evaluate` is the one thing every task must bring."""
+    """Base class of tasks. Every task must define `evaluate`."""
 
     name: str
-    """What the task is called; the name given to `make_task` if a class has none."""
+    """Name of the task; the name given to `make_task` if a class has none."""
     genome_size: int
-    """How many numbers make a policy."""
+    """Number of values in a genome."""
     genome_bounds: tuple[float, float] = (-5.0, 5.0)
-    """Lowest and highest value that a search gives to a genome's numbers."""
+    """Lowest and highest value of the numbers of a genome."""
     observation_samples: int = 5
-    """How many observations of a rollout are kept, the last of them at its end."""
+    """Number of observations of a rollout, the last of them at its end."""
     observation_shape: tuple[int, ...]
-    """Of one observation: (height, width, 3) for a picture, (d,) for a vector."""
+    """Shape of one observation: (height, width, 3) for a picture, (d,) for a vector."""
     observation_dtype: str = "uint8"
-    """uint8 for pictures (0 to 255), float32 for vectors."""
+    """dtype of observations: uint8 for pictures (0 to 255), float32 for vectors."""
     ground_truth_bounds: tuple[tuple[float, float], ...] | None = None
-    """Lowest and highest possible value of each number of the ground-truth descriptor, or None if there is no such descriptor."""
+    """Lowest and highest possible value of each number of the ground-truth descriptor, or None for a task without one."""
+    ground_truth_names: tuple[str, ...] | None = None
+    """Names of the numbers of the ground-truth descriptor, for the axes of plots; None if they have none."""
     reward_areas: tuple[RewardArea, ...]
-    """The sources of reward, at least one; `Rollouts.reward_area` points into this."""
+    """Sources of reward, at least one; `Rollouts.reward_area` holds indices into this."""
     policy_sizes: tuple[int, ...] | None = None
-    """Layers of the policy network of `stax.policies`, inputs first, if that is what genomes are; None if they are something else."""
+    """Sizes of the layers of the policy network of `stax.policies`, inputs first; None if genomes are something else."""
+
+    def __repr__(self) -> str:
+        from stax.ecosystem.notebook import task_text
+
+        return task_text(self)
+
+    def _repr_html_(self) -> str:
+        from stax.ecosystem.notebook import task_html
+
+        return task_html(self)
 
     @abstractmethod
     def evaluate(self, genomes: ArrayLike) -> Rollouts:
-        """Runs every policy for one episode.
+        """Evaluate every policy for one episode.
 
-        The outcome of a row depends on that row and the task's own settings alone: not on the other rows, their number or
-        order, on threads, time or earlier calls. Genomes of another width, or with nan or infinity in them, raise a ValueError
-        (`stax.check_genomes` does that for you), and the array given is not changed.
+        The outcome of a row depends only on that row and the task's own settings. It does not depend on the other rows, their number or
+        order, on threads, time or earlier calls. Genomes of another width, or with nan or infinity, raise a ValueError
+        (`stax.check_genomes` does that), and the given array is not changed.
         """
 
     def observe(self, rollouts: Rollouts) -> Observations:
-        """What an autoencoder sees of these rollouts: (n, observation_samples, *observation_shape)."""
+        """Return what an autoencoder sees of these rollouts: (n, observation_samples, *observation_shape)."""
         return rollouts.snapshots
 
     def trajectory(self, genome: ArrayLike) -> States:
-        """The states of one policy's rollout, (steps + 1, state size), for replays."""
+        """Return the states of one policy's rollout, (steps + 1, state size), for replays."""
         raise InvalidInputError(f"Task {self.name!r} cannot replay a rollout: it has no trajectory.")
 
     def render(self, state: ArrayLike, size: int = 512, *, trail: ArrayLike | None = None) -> Picture:
-        """A picture for people of one state, (size, size, 3) uint8; `trail` are states passed on the way there."""
+        """Draw a picture for people of one state, (size, size, 3) uint8; `trail` are the states before it."""
         raise InvalidInputError(f"Task {self.name!r} cannot be drawn: it has no render.")
 
     def film(self, genome: ArrayLike, steps: Sequence[int], size: int = 512) -> Iterator[Picture]:
-        """Pictures for people of one policy's rollout, (size, size, 3) uint8 each, after these numbers of steps, which rise; 0 is
-        the start. A task that can be drawn only while it moves brings this instead of `render`."""
+        """Yield pictures for people of one policy's rollout, (size, size, 3) uint8, after these increasing numbers of steps; 0 is the
+        start. A task that can be drawn only while an episode runs defines this instead of `render`."""
         states = self.trajectory(genome)
         for step in steps:
             yield self.render(states[step], size, trail=states[: step + 1])
 
     def scene(self, size: int = 512) -> Scene | None:
-        """The world to draw results over, its picture (size, size, 3) uint8; None if the task has no picture."""
+        """Return the world to draw results over, with a picture (size, size, 3) uint8; None if the task has no picture."""
         return None
 
     def picture_place(self, ground_truth: ArrayLike) -> NDArray[np.float64] | None:
-        """Where ground-truth descriptors (n, d) lie in `scene` and `render`, (n, 2) as shares of width and height from the
-        upper left corner; None if they have no place there."""
+        """Return the positions of ground-truth descriptors (n, d) in `scene` and `render`, (n, 2) as shares of width and height from
+        the upper left corner; None if they have no position there."""
         return None
 
 
 def check_genomes(genomes: ArrayLike, genome_size: int) -> Genomes:
-    """The genomes as a float64 array (n, genome_size), or one sentence that says what is wrong with them."""
+    """Return the genomes as a float64 array (n, genome_size), or raise an error that says what is wrong."""
     try:
         array = np.asarray(genomes)
     except ValueError:
@@ -205,7 +217,7 @@ def check_genomes(genomes: ArrayLike, genome_size: int) -> Genomes:
         raise InvalidInputError(f"genomes must be floating-point numbers, not of dtype {array.dtype}.")
     if array.ndim != 2:
         raise InvalidInputError(
-            f"genomes must be a 2-D array (n, {genome_size}), one policy a row, not of shape {array.shape}."
+            f"genomes must be a 2-D array (n, {genome_size}) with a policy per row, not of shape {array.shape}."
         )
     if array.shape[0] == 0:
         raise InvalidInputError(f"genomes must hold at least one policy, not an empty batch of shape {array.shape}.")
@@ -220,19 +232,21 @@ def check_genomes(genomes: ArrayLike, genome_size: int) -> Genomes:
 
 
 def sample_steps(horizon: int, samples: int) -> NDArray[np.int64]:
-    """The steps, counted from 0, after which an observation is kept: evenly spread, the last one the final step."""
+    """Return the steps, counted from 0, after which observations are taken: evenly spread, the last one at the end."""
     return np.ceil(np.arange(1, samples + 1) * (horizon - 1) / samples).astype(np.int64)
 
 
 def area_rewards(
     ground_truth: NDArray[np.float64], areas: Sequence[RewardArea]
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Reward and area index of points: (radius - distance) / radius within an area, else 0 and -1."""
+    """Return reward and area index of points: (radius - distance) / radius within an area, else 0 and -1."""
     reward = np.zeros(len(ground_truth))
     index = np.full(len(ground_truth), -1, np.int64)
     for number, area in enumerate(areas):
         if area.center is None or area.radius is None:
-            raise InvalidInputError(f"Reward area {area.name!r} has no centre and radius to be rewarded by.")
+            raise InvalidInputError(
+                f"Reward area {area.name!r} must have a centre and a radius, from which rewards are computed."
+            )
         distance = np.linalg.norm(ground_truth - np.asarray(area.center), axis=1)
         inside = (distance < area.radius) & (index < 0)
         reward[inside] = (area.radius - distance[inside]) / area.radius

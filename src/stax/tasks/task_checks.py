@@ -60,6 +60,8 @@ def _check(task: Task) -> None:
     _check_observations(task)
     if task.ground_truth_bounds is not None:
         _check_ground_truth_bounds(task.ground_truth_bounds)
+    if task.ground_truth_names is not None:
+        _check_ground_truth_names(task.ground_truth_names, len(task.ground_truth_bounds or ()))
     _check_areas(task)
     if task.policy_sizes is not None:
         _check_policy_sizes(task.policy_sizes, task.genome_size)
@@ -116,6 +118,15 @@ def _check_ground_truth_bounds(given: Any) -> None:
         raise _Problem(f"ground_truth_bounds must be at most {MOST_GROUND_TRUTH} pairs, not {len(given):,}")
     for pair in given:
         _check_bounds("each pair in ground_truth_bounds", pair)
+
+
+def _check_ground_truth_names(given: Any, numbers: int) -> None:
+    if not isinstance(given, (list, tuple)) or len(given) != numbers:
+        raise _Problem(
+            f"ground_truth_names must be None or a name for each of the {numbers} pairs in ground_truth_bounds, not {shown(given)}"
+        )
+    for name in given:
+        _check_name("each name in ground_truth_names", name)
 
 
 def _check_areas(task: Task) -> None:

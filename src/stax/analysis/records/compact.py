@@ -1,7 +1,7 @@
 """Curves, ends, rewards and pictures as small arrays of integers, and back.
 
 Curves come back exactly. Ends and rewards are rounded to 16 bits, and pictures of reconstructions to 6; docs/file-formats.md says how.
-What is read may come from a stranger: what no writer can have written raises `InvalidInputError`.
+A record may come from a stranger: arrays that no writer can have written raise `InvalidInputError`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ MOST_SHOWN = 8
 
 
 def damaged(why: str) -> InvalidInputError:
-    """An error about a part of a record; whoever reads the record says which one it is."""
+    """Return an error about a part of a record; the reader of the record adds which one it is."""
     return InvalidInputError(why)
 
 
@@ -123,7 +123,7 @@ def restored(codes: NDArray[Any], bounds: Bounds, cells: int = 1) -> NDArray[np.
 
 @dataclass(frozen=True, eq=False)
 class ArchivedEnds:
-    """What a record holds of the policies of an archive, sorted by where they end."""
+    """The policies of an archive as a record holds them, sorted by where they end."""
 
     ground_truth: NDArray[np.float64]
     """(n, d) where they end; d is 0 for a task without such a descriptor."""

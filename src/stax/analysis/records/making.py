@@ -9,7 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -24,7 +24,6 @@ from stax.analysis.measures import (
     reconstruction_error,
     spaces_similarity,
 )
-from stax.analysis.recorded import RecordedRun
 from stax.analysis.records.compact import (
     MOST_SHOWN,
     Bounds,
@@ -37,7 +36,6 @@ from stax.analysis.records.compact import (
 from stax.analysis.records.record import FORMAT, SUFFIX, TEXT, VERSION
 from stax.analysis.splits import Split, split_of
 from stax.errors import InvalidInputError, printable, shortened
-from stax.representation.learned import LearnedSpace
 from stax.representation.space import used_samples
 from stax.runs import limits
 from stax.runs.array_files import Arrays, pack_arrays
@@ -45,15 +43,16 @@ from stax.runs.config import RunConfig
 from stax.runs.described_space import DescribedSpace
 from stax.runs.described_task import DescribedTask
 from stax.runs.digests import result_digests
-from stax.runs.files import NONSENSE, read_bytes, read_text, write_for_user
-from stax.runs.folder import RunFolder
+from stax.runs.files import BAD_VALUE_ERRORS, read_bytes, write_for_user
 from stax.runs.options import as_text
+from stax.runs.reader import RunReader
 from stax.runs.result import Result, load
 from stax.search.emitters.emitter import EmitterRecord
 from stax.search.policy_set import PolicySet
 
-_MOST_CONFIG = 2**20
-"""Bytes of a configuration."""
+if TYPE_CHECKING:
+    from stax.representation.learned import LearnedSpace
+
 _MOST_COMPARED = 2000
 """Policies whose random descriptors are computed; the similarity of so many hardly differs from that of all."""
 _MOST_PICTURED = 300
@@ -66,7 +65,7 @@ _SUMMARY = (
     *("task", "algo", "preset", "seed", "budget", "evaluations", "coverage", "max_reward", "novelty_archive_size"),
     *("reward_archive_size", "training_episodes", "status", "numerics", "results_version", "workers"),
 )
-"""What is kept of a summary as it stands there."""
+"""Entries of a summary that are kept as they are."""
 _QUANTILES = (0, 0.1, 0.25, 0.5, 0.75, 0.9, 1)
 _EMITTER_NUMBERS = ("generations", "evaluations", "improvement", "first_reward", "best_reward")
 _LONGEST_NAME = 60
@@ -105,14 +104,15 @@ def write_record(run: str | Path, folder: str | Path, *, trust: bool = False) ->
 
 def make_record(run: str | Path, *, trust: bool = False) -> tuple[bytes, RunConfig]:
     """Return the content of the record of a finished run, and the run's configuration; see `write_record`."""
-    RecordedRun(run).require_finished()
+    reader = RunReader(run)
+    reader.require_finished()
     result = load(run, trust=trust)
     try:
-        text, arrays = _parts(result, run, RunFolder.existing(run))
+        text, arrays = _parts(result, reader)
         words = json.dumps(text, allow_nan=False, separators=(",", ":"))
     except InvalidInputError:
         raise
-    except NONSENSE as error:
+    except BAD_VALUE_ERRORS as error:
         raise InvalidInputError(
             f"The run in {str(run)!r} is damaged ({type(error).__name__}: {printable(error, 200)}): it cannot be recorded."
         ) from None
@@ -129,12 +129,12 @@ def make_record(run: str | Path, *, trust: bool = False) -> tuple[bytes, RunConf
     return content, result.config
 
 
-def _parts(result: Result, run: str | Path, folder: RunFolder) -> tuple[dict[str, Any], Arrays]:
+def _parts(result: Result, run: RunReader) -> tuple[dict[str, Any], Arrays]:
     """Return the text of a record, and its arrays."""
     config, task = result.config, result.task
     bounds: Bounds = task.ground_truth_bounds or ()
     cells = config.parameters.grid_cells
-    measured = _course(result, run)
+    measured = _course(result, run.path)
     highest = max(float(archive.reward.max(initial=0.0)) for archive in (result.novelty_archive, result.reward_archive))
     arrays = _curves(measured)
     for name, policies in _archives(result).items():
@@ -143,8 +143,8 @@ def _parts(result: Result, run: str | Path, folder: RunFolder) -> tuple[dict[str
     text = {
         "format": FORMAT,
         "version": VERSION,
-        "config": read_text(folder.file("config.toml"), "The configuration", _MOST_CONFIG),
-        "summary": _summary(folder.summary(), result),
+        "config": run.config_text,
+        "summary": _summary(run.summary, result),
         "digests": result_digests(result),
         "highest_reward": highest,
         "budget": [
@@ -157,11 +157,11 @@ def _parts(result: Result, run: str | Path, folder: RunFolder) -> tuple[dict[str
     return text, {**arrays, **pictures}
 
 
-def _course(result: Result, run: str | Path) -> Measured:
+def _course(result: Result, path: Path) -> Measured:
     archived = np.union1d(result.novelty_archive.id, result.reward_archive.id)
     cells = result.config.parameters.grid_cells
     measured = measure(result.task, result.ledger, grid_cells=cells, archived_ids=archived)
-    check_ends(measured, result.coverage, result.max_reward, Path(run))
+    check_ends(measured, result.coverage, result.max_reward, path)
     return measured
 
 
@@ -247,7 +247,7 @@ def _learned(result: Result, bounds: Bounds, cells: int) -> tuple[dict[str, Any]
 
 def _reconstruction(result: Result, compared: PolicySet) -> dict[str, float | None]:
     """Return errors of reconstructions, by the autoencoder, by a random one, and by the mean observation."""
-    space, task = cast(LearnedSpace, result.space), result.task
+    space, task = cast("LearnedSpace", result.space), result.task
     pictured = final_policies(result, _MOST_PICTURED)
     measures = {
         "reconstruction_error": reconstruction_error(space, task, pictured),
@@ -255,7 +255,7 @@ def _reconstruction(result: Result, compared: PolicySet) -> dict[str, float | No
     }
     if "autoencoder" in {**result.config.code, **result.config.objects}:
         return measures
-    random = cast(LearnedSpace, random_space(result, task))
+    random = cast("LearnedSpace", random_space(result, task))
     measures["random_reconstruction_error"] = reconstruction_error(random, task, pictured)
     if task.ground_truth_bounds is not None:
         measures["random_similarity"] = spaces_similarity(random, compared).similarity
@@ -279,7 +279,7 @@ def _observed(result: Result) -> Arrays:
     if task.observation_dtype != "uint8" or len(task.observation_shape) != 3 or size > _LARGEST_SHOWN or not len(policies):
         return {}
     chosen = policies.take(np.unique(np.linspace(0, len(policies) - 1, MOST_SHOWN).astype(int))).rollouts()
-    reconstructed = cast(LearnedSpace, result.space).reconstruct(chosen)[:, -1]
+    reconstructed = cast("LearnedSpace", result.space).reconstruct(chosen)[:, -1]
     return {"observed": task.observe(chosen)[:, -1], "reconstructed": pack_reconstructions(reconstructed)}
 
 

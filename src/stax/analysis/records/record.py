@@ -1,4 +1,4 @@
-"""A record as it is read: all that it says of a finished run, checked, and nobody's code is run."""
+"""The reader of records. A record is checked, and no code of the run's maker is run."""
 
 from __future__ import annotations
 
@@ -31,8 +31,9 @@ from stax.runs import limits
 from stax.runs.array_files import Arrays, read_arrays
 from stax.runs.config import RunConfig, parse_toml
 from stax.runs.described_task import DescribedTask
-from stax.runs.files import NONSENSE, checked_json
+from stax.runs.files import BAD_VALUE_ERRORS, checked_json
 from stax.runs.folder import config_of_table
+from stax.runs.status import RunStatus
 from stax.search.vocabulary import ORIGINS
 
 FORMAT, VERSION = "stax-record", 1
@@ -41,7 +42,7 @@ TEXT = "record.json"
 SUFFIX = ".record.npz"
 """Ending of the names of records."""
 DIGESTS = ("ledger", "novelty_archive", "reward_archive")
-"""What a record has digests of."""
+"""Names of the digests of a record."""
 _MOST_WORDS = 200
 """Characters of a value that are shown."""
 _MOST_EMITTERS = 10**9
@@ -49,19 +50,19 @@ _MOST_EMITTERS = 10**9
 
 @dataclass(frozen=True)
 class EmitterStatistics:
-    """What became of all emitters of one kind."""
+    """Statistics of all emitters of one kind."""
 
     kind: str
     count: int
     ended_by: dict[str, int]
-    """How many ended for each reason."""
+    """Number of emitters that ended, by reason."""
     quantiles: dict[str, tuple[float, ...]]
     """Lowest, tenth percentile, quartile, median, quartile, ninetieth percentile and highest of each number of an emitter."""
 
 
 @dataclass(frozen=True, eq=False)
 class LearnedMeasures:
-    """How good a learned space is; what could not be measured is None."""
+    """Measures of the quality of a learned space; what could not be measured is None."""
 
     similarity: float | None
     """Similarity of the learned descriptors and the ground truth."""
@@ -81,7 +82,7 @@ class LearnedMeasures:
 
 @dataclass(frozen=True, eq=False)
 class Record:
-    """What is kept of one finished run."""
+    """The record of one finished run."""
 
     path: Path
     config: RunConfig
@@ -90,7 +91,7 @@ class Record:
     versions: dict[str, str]
     """Versions of the packages that the run was made with."""
     machine: dict[str, str]
-    """What is known of the machine that the run was done on."""
+    """Description of the machine that the run was done on."""
     course: Measured
     novelty_archive: ArchivedEnds
     reward_archive: ArchivedEnds
@@ -104,9 +105,9 @@ class Record:
         return f"{self.config.algo} on {self.config.task} with seed {self.config.seed} in {str(self.path)!r}"
 
     @property
-    def status(self) -> str:
-        """Always finished: other runs have no record."""
-        return "finished"
+    def status(self) -> RunStatus:
+        """Always finished, since other runs have no record."""
+        return RunStatus.FINISHED
 
     def why_unfinished(self) -> str:
         """Nothing, since only finished runs have a record."""
@@ -163,27 +164,27 @@ def read_record(path: str | Path) -> Record:
         most_bytes=limits.RECORD_BYTES,
         most_unpacked=limits.RECORD_UNPACKED_BYTES,
     )
-    told = checked_json(text, where, limits.RECORD_VALUES)
-    if not isinstance(told, dict) or told.get("format") != FORMAT:
+    content = checked_json(text, where, limits.RECORD_VALUES)
+    if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise InvalidInputError(f"{where} is damaged: it does not say that it is one.")
-    if told.get("version") != VERSION:
+    if content.get("version") != VERSION:
         raise InvalidInputError(
-            f"{where} has version {printable(shown(told.get('version')))} of the format; this version of stax reads {VERSION}."
+            f"{where} has version {printable(shown(content.get('version')))} of the format; this version of stax reads {VERSION}."
         )
     try:
-        return _record(path, told, arrays)
+        return _record(path, content, arrays)
     except InvalidInputError as error:
         raise InvalidInputError(f"{where} is damaged: {str(error).rstrip('.')}.") from None
-    except (RecursionError, *NONSENSE) as error:
+    except (RecursionError, *BAD_VALUE_ERRORS) as error:
         raise InvalidInputError(f"{where} is damaged ({type(error).__name__}: {printable(error, _MOST_WORDS)}).") from None
 
 
-def _record(path: Path, told: Mapping[str, Any], arrays: Arrays) -> Record:
-    table = parse_toml(_text(told, "config"), "its configuration")
+def _record(path: Path, content: Mapping[str, Any], arrays: Arrays) -> Record:
+    table = parse_toml(_text(content, "config"), "its configuration")
     config, description = config_of_table(table, "its configuration")
     task = DescribedTask(description)
     bounds, cells = _bounds(task), config.parameters.grid_cells
-    summary = _table(told, "summary")
+    summary = _table(content, "summary")
     evaluations = _integer(summary, "evaluations", 1, config.budget)
     areas = len(task.reward_areas)
     course = Measured(
@@ -194,7 +195,7 @@ def _record(path: Path, told: Mapping[str, Any], arrays: Arrays) -> Record:
         archived_reward=unpack_curves(arrays, "archived_reward", areas, evaluations),
     )
     _check_summary(course, summary, path)
-    highest = _number(told, "highest_reward", 0.0)
+    highest = _number(content, "highest_reward", 0.0)
     archives = [unpack_ends(arrays, name, bounds, cells, highest, areas) for name in ("novelty_archive", "reward_archive")]
     if sum(map(len, archives)) > limits.RECORD_POLICIES:
         raise damaged(
@@ -210,10 +211,10 @@ def _record(path: Path, told: Mapping[str, Any], arrays: Arrays) -> Record:
         course=course,
         novelty_archive=archives[0],
         reward_archive=archives[1],
-        spent=_spent(told.get("budget"), evaluations),
-        emitters=_emitters(told.get("emitters")),
-        digests=_digests(_table(told, "digests")),
-        learned=_learned(told.get("learned"), arrays, task, bounds, cells),
+        spent=_spent(content.get("budget"), evaluations),
+        emitters=_emitters(content.get("emitters")),
+        digests=_digests(_table(content, "digests")),
+        learned=_learned(content.get("learned"), arrays, task, bounds, cells),
     )
 
 
@@ -237,7 +238,7 @@ def _coverage(arrays: Arrays, name: str, task: DescribedTask, cells: int, evalua
 
 def _check_summary(course: Measured, summary: Mapping[str, Any], path: Path) -> None:
     """Curves and summary must tell the same end."""
-    if summary.get("status") != "finished":
+    if summary.get("status") != RunStatus.FINISHED:
         raise damaged(f"status is {shown(summary.get('status'))}, and only a finished run has a record")
     coverage, rewards = summary.get("coverage"), summary.get("max_reward")
     if not (coverage is None or _is_number(coverage)):

@@ -21,11 +21,11 @@ class Verified:
 
     record: Record
     differing: list[str]
-    """Those of `DIGESTS` in which the run differs from its record."""
+    """Names of `DIGESTS` in which the run differs from its record."""
     failure: str = ""
     """Why the run could not be done again."""
     otherwise: str = ""
-    """How this installation computes otherwise than the one that the record is of, in a sentence; empty if it does not."""
+    """Sentence on how this installation computes differently from the one of the record; empty if it does not."""
 
     @property
     def agrees(self) -> bool:
@@ -33,7 +33,7 @@ class Verified:
 
 
 def can_be_verified(record: Record) -> bool:
-    """Return whether a run can be done again from its record alone, without anybody's code but ours."""
+    """Return whether a run can be done again from its record alone, without code that is not ours."""
     return record.config.task in BUILT_IN and not record.config.code and not record.config.objects
 
 
@@ -49,7 +49,7 @@ def chosen_records(records: Sequence[Record], count: int, seed: int) -> list[Rec
 def verify(records: Sequence[Record]) -> Iterator[Verified]:
     """Do the runs of these records again, in memory and one after the other, and compare what they find."""
     for record in records:
-        # How many cores take part decides nothing, and a cluster may be anybody's.
+        # The number of cores does not change results, and the cluster of a record may not be ours.
         config = replace(record.config, workers=available_threads(), backend="local", address=None)
         try:
             result = begin(config)

@@ -1,4 +1,4 @@
-"""Both archives as points to hover over: on a picture of the task, or wherever else its policies can be told apart."""
+"""Both archives as points to hover over: on a picture of the task, or in another plane in which policies can be distinguished."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stax.analysis.film_files import png_bytes
-from stax.analysis.picture import NOVELTY_COLOR, REWARD_COLOR, by_components
+from stax.analysis.picture import NOVELTY_COLOR, REWARD_COLOR, by_components, truth_names, with_margin
 from stax.analysis.report.facts import area_color
 from stax.analysis.report.figure import Figure, axis, figure
 from stax.analysis.report.wording import Missing, attempt, numbers, plot_words
@@ -22,7 +22,7 @@ from stax.search.vocabulary import ORIGINS
 from stax.tasks.task import Scene, Task
 
 MOST_POINTS = 6000
-"""Of an archive that are drawn: more would be a blot, slow to hover over, and megabytes."""
+"""Policies of an archive that are drawn; more would overlap, be slow, and make the page large."""
 _SCENE_SIZE = 768
 _DIGITS = 5
 _FRAME_COLOR, _START_COLOR = "#c0c6cf", "#6b737f"
@@ -30,13 +30,13 @@ _FRAME_COLOR, _START_COLOR = "#c0c6cf", "#6b737f"
 
 @dataclass(frozen=True, eq=False)
 class ArchivePicture:
-    """Where the policies of both archives end."""
+    """The picture of where the policies of both archives end."""
 
     figure: Figure
     policies: list[dict[str, Any]]
     """The numbers of the policies drawn, a column each; an entry per archive, in the order of the figure's traces."""
     about: str
-    """What the axes are, and what is left out."""
+    """Text on the axes, and on what is left out."""
     square: bool
     missing: Missing | None
     """Why there is no picture of the task below, if there is none."""
@@ -44,7 +44,7 @@ class ArchivePicture:
 
 @dataclass(frozen=True, eq=False)
 class _Places:
-    """Where to draw the policies of both archives."""
+    """The positions of the policies of both archives."""
 
     points: list[NDArray[np.float64]]
     """(n, 2) each."""
@@ -54,7 +54,7 @@ class _Places:
     square: bool = False
     scene: Scene | None = None
     more: dict[str, Any] | None = None
-    """What else the layout has: shapes and annotations of reward areas."""
+    """Further entries of the layout: shapes and annotations of reward areas."""
     start: NDArray[np.float64] | None = None
 
 
@@ -99,7 +99,7 @@ def archive_picture(result: Result, why_described: str) -> ArchivePicture:
 
 
 def drawn(archive: PolicySet, most: int = MOST_POINTS) -> PolicySet:
-    """The archive, or if it is too large a uniform sample of it, always the same, with the best policy of every area."""
+    """Return the archive, or if it is too large a uniform sample of it, always the same, with the best policy of every area."""
     if len(archive) <= most:
         return archive
     chosen = np.random.default_rng(0).choice(len(archive), most, replace=False)
@@ -119,7 +119,7 @@ def _best_row(archive: PolicySet, area: int) -> int:
 
 
 def _on_scene(task: Task, archives: list[PolicySet]) -> _Places:
-    """In the task's own picture."""
+    """Place the policies in the task's own picture."""
     dimensions = len(task.ground_truth_bounds or ())
     scene = task.scene(_SCENE_SIZE) if task.picture_place(np.zeros((1, dimensions))) is not None else None
     if scene is None:
@@ -156,12 +156,12 @@ def _placed(task: Task, ground_truth: NDArray[np.float64]) -> NDArray[np.float64
 
 
 def _by_ground_truth(task: Task, archives: list[PolicySet]) -> _Places:
-    """In the plane of the first two numbers; a single number goes with the reward."""
+    """Place the policies in the plane of the first two numbers, or of a single number and the reward."""
     bounds = task.ground_truth_bounds or ()
     if len(bounds) == 1:
         return _Places(
             points=[np.stack([archive.ground_truth[:, 0], archive.reward], axis=1) for archive in archives],
-            x=axis("ground truth", range=list(bounds[0])),
+            x=axis(plot_words(truth_names(task)[0]), range=list(with_margin(bounds[0]))),
             y=axis("reward", rangemode="tozero"),
             about="Where policies end, and what they earned",
         )
@@ -172,8 +172,8 @@ def _by_ground_truth(task: Task, archives: list[PolicySet]) -> _Places:
         more = {"shapes": shapes, "annotations": annotations}
     return _Places(
         points=[archive.ground_truth[:, :2] for archive in archives],
-        x=axis("ground truth, first number", range=list(bounds[0])),
-        y=axis("ground truth, second number", range=list(bounds[1])),
+        x=axis(plot_words(truth_names(task)[0]), range=list(with_margin(bounds[0]))),
+        y=axis(plot_words(truth_names(task)[1]), range=list(with_margin(bounds[1]))),
         about=f"Where policies end, by the task's ground truth{others}",
         more=more,
     )
@@ -279,12 +279,12 @@ def _image(scene: Scene) -> dict[str, Any]:
 
 
 def data_uri(content: bytes, kind: str) -> str:
-    """A file as an address that holds it."""
+    """Return a file as a data URL."""
     return f"data:{kind};base64,{base64.b64encode(content).decode()}"
 
 
 def _columns(task: Task, archive: PolicySet, name: str) -> dict[str, Any]:
-    """What the page tells of a policy."""
+    """Return what the page shows of a policy."""
     return {
         "archive": name,
         "id": numbers(archive.id),

@@ -17,9 +17,9 @@ from stax.runs.result import Result
 from stax.search.vocabulary import Phase
 
 MOST_STEPS = 1500
-"""Of a curve: more cannot be seen."""
+"""Points of a curve; more cannot be seen."""
 MOST_CHUNKS = 240
-"""That are drawn one by one; of more, several together."""
+"""Chunks that are drawn one by one; of more, several are drawn together."""
 _EXPLORATION_COLOR = "#9fb6d3"
 _PHASE_HEIGHT = 0.1
 _GAP = 0.05
@@ -75,7 +75,7 @@ def _curve(name: str, curve: Curve, evaluations: int, color: str, y: str, value:
 
 
 def _phases(result: Result) -> list[dict[str, Any]]:
-    """How much of each stretch of the budget was exploration, and how much exploitation."""
+    """Return how much of each part of the budget was exploration, and how much exploitation."""
     ends, exploiting = _chunks(result)
     starts = np.concatenate([[0], ends])[:-1]
     if len(ends) > MOST_CHUNKS:

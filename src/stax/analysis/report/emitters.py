@@ -1,4 +1,4 @@
-"""What became of the emitters: a row for each, and a plot of all."""
+"""The emitters of a run: a row for each, and a plot of all."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from typing import Any
 
 import numpy as np
 
-from stax.analysis.measures import EmitterOutcome, emitter_outcomes
 from stax.analysis.report.figure import Figure, axis, evaluations_axis, figure
 from stax.analysis.report.wording import Missing, numbers, plot_words
 from stax.errors import InvalidInputError
 from stax.runs.result import Result
+from stax.search.emitters.emitter import EmitterRecord
 from stax.wording import counted
 
 MOST_EMITTERS = 1500
-"""That are listed and drawn: those that spent the most evaluations."""
+"""Emitters that are listed and drawn: those that spent the most evaluations."""
 _COLORS = {
     "no improvement": "#8a919c",
     "stagnation": "#1f62bf",
@@ -28,14 +28,18 @@ _COLORS = {
 }
 _OTHER_COLOR = "#8c50aa"
 _SYMBOLS = ("circle", "diamond", "triangle-up", "square", "cross", "x")
-"""Of the kinds of emitters, in the order of the run's parameter."""
+"""Symbols of the kinds of emitters, in the order of the run's parameter."""
 
 
 @dataclass(frozen=True)
 class EmitterRow:
     """One emitter, and when it was last seen."""
 
-    outcome: EmitterOutcome
+    emitter: EmitterRecord
+    area: str
+    """Name of the reward area of its ancestor."""
+    ended_by: str
+    """Reason why it ended, or "still running" at the end of the run."""
     last: int
     """Evaluations the run had done when this one did its last."""
 
@@ -56,14 +60,21 @@ def emitter_histories(result: Result) -> EmitterHistories | Missing:
         rewarded = bool((result.ledger["reward"] > 0).any())
         return Missing("No emitter was made: " + ("the budget ended before." if rewarded else "no policy was rewarded."))
     _check(result)
-    outcomes = emitter_outcomes(result.emitters, result.task.reward_areas)
-    last = _last_seen(result)
-    rows = [EmitterRow(outcome, last.get(outcome.id, outcome.born)) for outcome in outcomes]
+    last, areas = _last_seen(result), result.task.reward_areas
+    rows = [
+        EmitterRow(
+            emitter,
+            area=areas[emitter.reward_area].name if 0 <= emitter.reward_area < len(areas) else "none",
+            ended_by=emitter.ended_by or "still running",
+            last=last.get(emitter.id, emitter.born),
+        )
+        for emitter in sorted(result.emitters, key=lambda emitter: emitter.id)
+    ]
     kinds = result.parameters.emitter_kinds
     about = _about(rows, kinds)
     if len(rows) > MOST_EMITTERS:
-        longest = sorted(rows, key=lambda row: (-row.outcome.evaluations, row.outcome.id))[:MOST_EMITTERS]
-        rows = sorted(longest, key=lambda row: row.outcome.id)
+        longest = sorted(rows, key=lambda row: (-row.emitter.evaluations, row.emitter.id))[:MOST_EMITTERS]
+        rows = sorted(longest, key=lambda row: row.emitter.id)
         about += f" Shown are the {MOST_EMITTERS:,} that spent the most evaluations."
     return EmitterHistories(rows, emitter_figure(rows, result.evaluations, kinds), about)
 
@@ -77,7 +88,7 @@ def _check(result: Result) -> None:
 
 
 def _last_seen(result: Result) -> dict[int, int]:
-    """By emitter: the number of evaluations when its last was done."""
+    """Return the number of evaluations when each emitter did its last."""
     emitter = result.ledger["emitter"]
     ids, first_from_the_end = np.unique(emitter[::-1], return_index=True)
     last = len(emitter) - first_from_the_end
@@ -85,11 +96,11 @@ def _last_seen(result: Result) -> dict[int, int]:
 
 
 def _about(rows: Sequence[EmitterRow], kinds: Sequence[str]) -> str:
-    reasons = Counter(row.outcome.ended_by for row in rows)
+    reasons = Counter(row.ended_by for row in rows)
     words = ", ".join(f"{count:,} {_reason_words(reason)}" for reason, count in reasons.items())
     sentences = [f"{counted(len(rows), 'emitter')}: {words}."]
     for kind in kinds if tuple(kinds) != ("elitist",) else ():
-        some = [row.outcome for row in rows if row.outcome.kind == kind]
+        some = [row.emitter for row in rows if row.emitter.kind == kind]
         raised = sum(emitter.best_reward > emitter.first_reward for emitter in some)
         spent = sum(emitter.evaluations for emitter in some)
         sentences.append(f"{kind}: {counted(len(some), 'emitter')}, {spent:,} evaluations, {raised:,} raised their reward.")
@@ -101,17 +112,17 @@ def _reason_words(reason: str) -> str:
 
 
 def emitter_figure(rows: Sequence[EmitterRow], evaluations: int, kinds: Sequence[str]) -> Figure:
-    """A line per emitter from its birth and first reward to its last evaluation and best reward, coloured by why it ended, with a mark
+    """Draw a line per emitter from its birth and first reward to its last evaluation and best reward, coloured by why it ended, with a mark
     for its kind."""
     traces = []
-    for kind, reason in dict.fromkeys((row.outcome.kind, row.outcome.ended_by) for row in rows):
-        some = [row for row in rows if (row.outcome.kind, row.outcome.ended_by) == (kind, reason)]
+    for kind, reason in dict.fromkeys((row.emitter.kind, row.ended_by) for row in rows):
+        some = [row for row in rows if (row.emitter.kind, row.ended_by) == (kind, reason)]
         symbol = _SYMBOLS[kinds.index(kind) % len(_SYMBOLS)] if kind in kinds else _SYMBOLS[0]
         color = _COLORS.get(reason, _OTHER_COLOR)
         lines: tuple[list[Any], list[Any]] = ([], [])
         for row in some:
-            lines[0].extend((row.outcome.born, row.last, None))
-            lines[1].extend((*numbers([row.outcome.first_reward, row.outcome.best_reward]), None))
+            lines[0].extend((row.emitter.born, row.last, None))
+            lines[1].extend((*numbers([row.emitter.first_reward, row.emitter.best_reward]), None))
         name = plot_words(_reason_words(reason) if len(kinds) == 1 else f"{kind}, {_reason_words(reason)}")
         traces.append(
             {
@@ -134,7 +145,7 @@ def emitter_figure(rows: Sequence[EmitterRow], evaluations: int, kinds: Sequence
                 "name": name,
                 "legendgroup": name,
                 "x": [row.last for row in some],
-                "y": numbers([row.outcome.best_reward for row in some]),
+                "y": numbers([row.emitter.best_reward for row in some]),
                 "text": [_hover(row) for row in some],
                 "marker": {"color": color, "size": 7 if len(rows) < 300 else 4, "symbol": symbol},
                 "hovertemplate": "%{text}<extra></extra>",
@@ -149,12 +160,12 @@ def emitter_figure(rows: Sequence[EmitterRow], evaluations: int, kinds: Sequence
 
 
 def _hover(row: EmitterRow) -> str:
-    emitter = row.outcome
+    emitter = row.emitter
     lines = [
-        f"emitter {emitter.id} ({plot_words(emitter.kind)}), {plot_words(emitter.area)}",
+        f"emitter {emitter.id} ({plot_words(emitter.kind)}), {plot_words(row.area)}",
         f"born after {emitter.born:,} evaluations from policy {emitter.ancestor}",
         f"{counted(emitter.evaluations, 'evaluation')}, the last after {row.last:,}",
         f"reward {emitter.first_reward:.3f} to {emitter.best_reward:.3f}",
-        plot_words(_reason_words(emitter.ended_by)),
+        plot_words(_reason_words(row.ended_by)),
     ]
     return "<br>".join(lines)

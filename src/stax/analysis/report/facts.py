@@ -1,23 +1,23 @@
-"""What a page says in words and numbers: what was run, how it went, what was found."""
+"""Facts of a page in words and numbers: what was run, how it went, what was found."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 import numpy as np
 
 from stax.analysis.grouping import entries
-from stax.analysis.measures import HIGHEST_REWARD, SHARES, Measured, budget_by_origin, evaluations_to
+from stax.analysis.measures import SHARES, Measured, budget_by_origin, evaluations_to, highest_reward
 from stax.analysis.picture import AREA_COLORS
 from stax.analysis.report.wording import value_words
-from stax.errors import InvalidInputError
-from stax.runs.config import RunConfig, RunSettings, settings_allowed
-from stax.runs.result import Result
+from stax.run_settings import RunSettings
+from stax.runs.config import RunConfig
+from stax.runs.result import Result, time_parts
+from stax.runs.validation import fresh_words
 from stax.search.methods import find_method
-from stax.search.parameters import allowed, make_parameters
+from stax.search.parameters import Parameters
 from stax.search.vocabulary import Origin
 from stax.tasks.task import Task
 from stax.wording import counted, duration, percent, setting_text
@@ -32,7 +32,7 @@ _ABOUT_ORIGINS = {
 
 @dataclass(frozen=True)
 class Fact:
-    """A name and what stands beside it."""
+    """A name with its value and an explanation."""
 
     key: str
     name: str
@@ -52,7 +52,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Setting:
-    """A parameter's value, and the value it has if nobody changes it."""
+    """A parameter's value, and its value unless changed."""
 
     name: str
     value: str
@@ -66,7 +66,7 @@ class Setting:
 
 @dataclass(frozen=True)
 class AreaFacts:
-    """What was found of one reward area."""
+    """Findings about one reward area."""
 
     name: str
     color: str
@@ -75,9 +75,11 @@ class AreaFacts:
     archived: float
     """Best reward among the policies of the final archives."""
     rewarded: int
-    """Evaluations that ended in it."""
+    """Evaluations that ended in the area."""
     reached: list[int | None]
     """Evaluations until `SHARES` of the highest reward."""
+    fresh: str
+    """What the best policies are worth on fresh seeds, in words; empty if that was not measured."""
 
 
 def area_color(number: int) -> str:
@@ -88,7 +90,7 @@ def area_color(number: int) -> str:
 
 
 def run_facts(config: RunConfig) -> list[Fact]:
-    """The choices that make the run, beside its parameters."""
+    """Return the choices that make the run, beside its parameters."""
     return [
         Fact("task", "task", config.task),
         Fact("algo", "method", config.algo, find_method(config.algo).about),
@@ -100,7 +102,7 @@ def run_facts(config: RunConfig) -> list[Fact]:
 
 
 def settings(config: RunConfig, task: Task) -> list[Setting]:
-    """Every parameter of the search, the run and the task; what the preset and the method make of it is what it is otherwise."""
+    """Return every parameter of the search, the run and the task, with the value that preset and method give it otherwise."""
     method = find_method(config.algo)
     # What stands for none is written into the configuration when the run begins.
     filled = {
@@ -108,9 +110,9 @@ def settings(config: RunConfig, task: Task) -> list[Setting]:
         "genome_bounds": task.genome_bounds,
         "emitters": method.emitters,
     }
-    known = {**allowed(), **settings_allowed()}
+    known = {**Parameters.described(), **RunSettings.described()}
     used = {**asdict(config.parameters), **asdict(config.settings)}
-    usual = asdict(make_parameters(config.preset, method.values(config.preset), {}))
+    usual = asdict(method.resolve(config.preset))
     usual |= {entry.name: entry.default for entry in fields(RunSettings)}
     found = []
     for name, about in known.items():
@@ -123,7 +125,7 @@ def settings(config: RunConfig, task: Task) -> list[Setting]:
 
 
 def machine_facts(table: Mapping[str, Any]) -> list[Fact]:
-    """Versions and machine, as `config.toml` has them."""
+    """Return the versions and the machine of `config.toml`."""
     found = []
     for key, name in (("made_with", "versions"), ("machine", "machine")):
         known = table.get(key)
@@ -139,18 +141,13 @@ def machine_facts(table: Mapping[str, Any]) -> list[Fact]:
 # How it went
 
 
-def time_parts(seconds: Mapping[str, float]) -> list[Part]:
-    """Where the time went."""
-    if "total" not in seconds or not all(math.isfinite(spent) and spent >= 0 for spent in seconds.values()):
-        raise InvalidInputError(f"The summary is damaged: seconds are {dict(seconds)!r}.")
-    parts = {activity: spent for activity, spent in seconds.items() if activity != "total"}
-    total = max(seconds["total"], sum(parts.values()))
-    parts["start and the rest"] = total - sum(parts.values())
-    return [Part(activity, duration(spent), spent / total if total else 0.0) for activity, spent in parts.items()]
+def time_spent(seconds: Mapping[str, float]) -> list[Part]:
+    """Return how the time was spent."""
+    return [Part(activity, duration(spent), share) for activity, (spent, share) in time_parts(seconds).items()]
 
 
 def budget_parts(result: Result) -> list[Part]:
-    """Where the budget went."""
+    """Return how the budget was spent."""
     found = []
     for spent in budget_by_origin(result.ledger["origin"], result.ledger["failed"]):
         failed = f"; {spent.failed:,} failed" if spent.failed else ""
@@ -162,7 +159,7 @@ def budget_parts(result: Result) -> list[Part]:
 
 
 def headline(result: Result, measured: Measured) -> list[Fact]:
-    """The numbers to look at first."""
+    """Return the numbers to look at first."""
     method = find_method(result.algo)
     novelty = method.explorer.archive_about
     if result.coverage is None:
@@ -203,7 +200,7 @@ def _failures(failures: Mapping[str, int]) -> Fact:
 
 
 def area_facts(result: Result, measured: Measured) -> list[AreaFacts]:
-    """A row per reward area."""
+    """Return a row per reward area."""
     reward, area = result.ledger["reward"], result.ledger["reward_area"]
     return [
         AreaFacts(
@@ -212,16 +209,10 @@ def area_facts(result: Result, measured: Measured) -> list[AreaFacts]:
             best=best,
             archived=measured.archived_reward[number].last,
             rewarded=int(np.count_nonzero((area == number) & (reward > 0))),
-            reached=list(evaluations_to(curve, SHARES, max(HIGHEST_REWARD, best)).values()),
+            reached=list(evaluations_to(curve, SHARES, highest_reward(result.config.task, [best])).values()),
+            fresh=fresh_words(result.validation, number) if result.validation else "",
         )
         for number, (known, best, curve) in enumerate(
             zip(result.task.reward_areas, result.max_reward, measured.max_reward, strict=True)
         )
     ]
-
-
-def highest_words(best: Sequence[float]) -> str:
-    """What the shares of `SHARES` are of."""
-    if max(best, default=0.0) <= HIGHEST_REWARD:
-        return f"of a reward of {HIGHEST_REWARD:g}"
-    return f"of a reward of {HIGHEST_REWARD:g}, or of an area's best where that is more"

@@ -1,5 +1,7 @@
-"""Figures for Plotly, as the JSON that its JavaScript draws. The page's style sheet colours text and grid, for light, dark and
-paper; the traces' colours can be told apart on all three."""
+"""Figures for Plotly, as the JSON that its JavaScript draws.
+
+The page's style sheet colours text and grid, for light, dark and paper; the traces' colours can be distinguished on all three.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,7 @@ INK = "#768190"
 
 
 def figure(traces: list[dict[str, Any]], layout: dict[str, Any], *, even_legend: bool = False) -> Figure:
-    """A figure that takes the size of its place on the page.
+    """Return a figure that takes the size of its place on the page.
 
     Args:
         even_legend: whether dots are of one size in the legend, however small they are in the plot.
@@ -46,7 +48,7 @@ def figure(traces: list[dict[str, Any]], layout: dict[str, Any], *, even_legend:
 
 
 def axis(title: str, **more: Any) -> dict[str, Any]:
-    """An axis that makes room for its own words."""
+    """Return an axis that makes room for its labels."""
     return {
         "title": {"text": title, "standoff": 8},
         "automargin": True,

@@ -8,10 +8,11 @@ from functools import partial
 import numpy as np
 
 from stax.analysis.film_files import gif_bytes, png_bytes
-from stax.analysis.replay import best_policy, play
+from stax.analysis.replay import play
 from stax.analysis.replay_pictures import Film
 from stax.analysis.report.archives import data_uri
 from stax.analysis.report.wording import Missing, attempt
+from stax.runs.archived_policies import best_policy
 from stax.runs.described_task import DescribedTask
 from stax.runs.result import Result
 
@@ -19,7 +20,7 @@ MOST_FILMS = 6
 """Areas whose best policy is shown: those with the highest rewards."""
 _SIZE = 280
 _FRAMES = 60
-"""Of a film at most, so that it stays small."""
+"""Largest number of frames of a film, so that it stays small."""
 _FPS = 12
 
 
@@ -32,16 +33,16 @@ class BestPolicy:
     reward: float
     steps: int
     film: str
-    """As an address that holds it."""
+    """The film as a data URL."""
     still: str
-    """Its last frame, for paper and for people who want nothing to move."""
+    """The last frame, for print and for readers who prefer no motion."""
     differences: str
-    """What the replay does otherwise than the recording; empty if nothing."""
+    """Differences between the replay and the recording; empty if there are none."""
 
 
 @dataclass(frozen=True)
 class Films:
-    """What there is to see of the best policies."""
+    """The films of the best policies."""
 
     best: list[BestPolicy]
     missing: list[Missing]
@@ -49,7 +50,7 @@ class Films:
 
 
 def best_films(result: Result, why_described: str) -> Films:
-    """A film for every area with a kept policy.
+    """Make a film for every area with a kept policy.
 
     Args:
         why_described: why the run's task draws nothing, if it is only described.

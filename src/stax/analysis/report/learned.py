@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,11 +15,13 @@ from stax.analysis.report.archives import data_uri
 from stax.analysis.report.figure import INK, Figure, axis, evaluations_axis, figure
 from stax.analysis.report.wording import Missing, attempt, numbers
 from stax.errors import InvalidInputError
-from stax.representation.learned import LearnedSpace
 from stax.runs.described_space import DescribedSpace
 from stax.runs.described_task import DescribedTask
 from stax.runs.result import Result
 from stax.search.policy_set import PolicySet
+
+if TYPE_CHECKING:
+    from stax.representation.learned import LearnedSpace
 
 PICTURES, VECTORS = 8, 3
 """Observations that are shown."""
@@ -29,7 +31,7 @@ MOST_COMPARED = 500
 
 @dataclass(frozen=True)
 class Reconstruction:
-    """What was seen of a policy at its end and what became of it, as pictures."""
+    """The last observation of a policy and its reconstruction, as pictures."""
 
     id: int
     seen: str
@@ -38,7 +40,7 @@ class Reconstruction:
 
 @dataclass(frozen=True)
 class Nearness:
-    """How similar descriptors are to the ground truth, 0 to 1; None where all policies are alike."""
+    """The similarity of descriptors to the ground truth, 0 to 1; None where all policies are alike."""
 
     trained: float | None
     random: float | None
@@ -57,7 +59,7 @@ class LearnedFacts:
 
 
 def learned_facts(result: Result, why_described: str) -> LearnedFacts | Missing:
-    """Of a method that learns.
+    """Return the facts about the learned space of a run.
 
     Args:
         why_described: why the run's task draws nothing, if it is only described.
@@ -98,10 +100,10 @@ def _shown(result: Result, policies: PolicySet) -> list[Reconstruction] | Figure
 
 
 def _seen_and_made(result: Result, policies: PolicySet) -> tuple[NDArray[Any], NDArray[Any]]:
-    """The last observation of each policy, and its reconstruction."""
+    """Draw the last observation of each policy, and its reconstruction."""
     rollouts = policies.rollouts()
     seen = np.asarray(result.task.observe(rollouts))[:, -1]
-    return seen, cast(LearnedSpace, result.space).reconstruct(rollouts)[:, -1]
+    return seen, cast("LearnedSpace", result.space).reconstruct(rollouts)[:, -1]
 
 
 def _reconstructions(result: Result, policies: PolicySet) -> list[Reconstruction]:
@@ -119,7 +121,7 @@ def _picture(pixels: NDArray[np.uint8]) -> str:
 
 
 def _vectors(result: Result, policies: PolicySet, among: PolicySet) -> Figure:
-    """The numbers seen and those made of them, one after the other; a colour per policy.
+    """Draw observed vectors and their reconstructions, with a colour per policy.
 
     They come in any units, so each is drawn by how far it is from the mean of all policies, in standard deviations of theirs.
     """
@@ -152,7 +154,7 @@ def _vectors(result: Result, policies: PolicySet, among: PolicySet) -> Figure:
 
 
 def _errors(result: Result) -> Figure | Missing:
-    """A point per training, as the metrics have it at the end of its chunk."""
+    """Draw a point per training episode, with the errors that the metrics hold at the end of its chunk."""
     rows = []
     trained = 0
     for row in result.metrics:
@@ -188,6 +190,6 @@ def _errors(result: Result) -> Figure | Missing:
 def _nearness(result: Result) -> Nearness:
     policies = final_policies(result, MOST_COMPARED)
     trained = descriptor_similarity(policies).similarity
-    own = cast(LearnedSpace, result.space).own_autoencoder
+    own = cast("LearnedSpace", result.space).own_autoencoder
     random = random_similarity(result, result.task, policies, autoencoder=own).similarity
     return Nearness(trained, random, len(policies))

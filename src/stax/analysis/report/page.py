@@ -1,4 +1,4 @@
-"""The page itself: what it is made of, and the file."""
+"""The page about a run: its content and its file."""
 
 from __future__ import annotations
 
@@ -16,8 +16,7 @@ from jinja2 import DictLoader, Environment, StrictUndefined
 from plotly.offline import get_plotlyjs
 
 from stax import __version__
-from stax.analysis.measures import SHARES, check_ends, measure
-from stax.analysis.recorded import RecordedRun
+from stax.analysis.measures import SHARES, check_ends, highest_reward_words, measure
 from stax.analysis.replay import check_file
 from stax.analysis.report import facts
 from stax.analysis.report.archives import archive_picture
@@ -26,11 +25,11 @@ from stax.analysis.report.emitters import EmitterHistories, emitter_histories
 from stax.analysis.report.films import Films, best_films
 from stax.analysis.report.learned import LearnedFacts, learned_facts
 from stax.analysis.report.wording import Missing
-from stax.errors import InvalidInputError, check_choice
-from stax.runs.config import RunConfig, read_toml
+from stax.constraints import check_choice
+from stax.runs.config import RunConfig
 from stax.runs.files import write_for_user
-from stax.runs.folder import RunFolder, how_to_resume
-from stax.runs.result import Result, load
+from stax.runs.reader import RunReader
+from stax.runs.result import Result
 from stax.wording import counted, duration, percent
 
 SUFFIXES = (".html", ".htm")
@@ -42,43 +41,35 @@ class Written:
 
     path: Path
     size: int
-    """In bytes."""
+    """Size in bytes."""
     failures: tuple[str, ...]
-    """What could not be drawn because somebody's code failed, a sentence each."""
+    """What could not be drawn because a user's own code failed, a sentence each."""
 
 
 @dataclass(frozen=True)
 class Commands:
-    """What to type for more; there is nothing if the task was given as an object."""
+    """Commands shown on the page; there are none if the task was given as an object."""
 
     repeat: str
     replay: tuple[str, str]
-    """What stands before and behind a policy's id."""
-
-
-def readable_run(path: str | Path, *, trust: bool = False) -> Result:
-    """The result of a run that is finished or interrupted; of any other it is told what it is instead."""
-    run = RecordedRun(path)
-    if run.status not in ("finished", "interrupted"):
-        raise InvalidInputError(run.why_unfinished())
-    return load(path, trust=trust)
+    """What comes before and after a policy's id."""
 
 
 def check_page(path: Path) -> None:
-    """One sentence if no page can be written there."""
+    """Refuse a path at which no page can be written."""
     check_choice("The suffix of the file", path.suffix.lower(), SUFFIXES)
     check_file(path)
 
 
 def write_report(result: Result, folder: str | Path, path: str | Path | None = None) -> Written:
-    """Writes the page about a run, whole or not at all.
+    """Write the page about a run, atomically.
 
     Args:
-        result: of `readable_run`, or of `stax.load(folder, task=...)` if the task was given as an object.
-        folder: the run's.
+        result: the result that `stax.load` returns.
+        folder: the run's folder.
         path: the file, `report.html` in the run's folder if None.
     """
-    run = RunFolder.existing(folder)
+    run = RunReader(folder)
     target = run.file("report.html") if path is None else Path(path)
     check_page(target)
     context, failures = _context(result, run)
@@ -88,22 +79,22 @@ def write_report(result: Result, folder: str | Path, path: str | Path | None = N
     return Written(target, len(content), failures)
 
 
-# What it says
+# Content
 
 
-def _context(result: Result, folder: RunFolder) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """All that the template shows, and what failed on the way."""
+def _context(result: Result, run: RunReader) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """Return all that the template shows, and what failed on the way."""
     config = result.config
     archived_ids = np.union1d(result.novelty_archive.id, result.reward_archive.id)
     measured = measure(result.task, result.ledger, grid_cells=config.parameters.grid_cells, archived_ids=archived_ids)
-    check_ends(measured, result.coverage, result.max_reward, folder.path)
+    check_ends(measured, result.coverage, result.max_reward, run.path)
     why_described = _why_described(config)
     archives = archive_picture(result, why_described)
     learned = learned_facts(result, why_described)
     emitters = emitter_histories(result)
     films = best_films(result, why_described)
     settings = facts.settings(config, result.task)
-    commands = None if config.objects else _commands(folder.path, config)
+    commands = None if config.objects else _commands(run.path, config)
     figures = {
         "archives": archives.figure,
         "course": course_figure(result, measured),
@@ -113,20 +104,20 @@ def _context(result: Result, folder: RunFolder) -> tuple[dict[str, Any], tuple[s
     context = {
         "result": result,
         "config": config,
-        "folder": str(folder.path),
+        "folder": str(run.path),
         "version": __version__,
-        "resume": how_to_resume(folder.path, config),
+        "resume": run.resume_command,
         "commands": commands,
-        "time": facts.time_parts(result.seconds),
+        "time": facts.time_spent(result.seconds),
         "budget": facts.budget_parts(result),
         "run_facts": facts.run_facts(config),
-        "machine": facts.machine_facts(read_toml(folder.file("config.toml"))),
+        "machine": facts.machine_facts(run.config_table),
         "changed": [setting for setting in settings if setting.changed],
         "settings": settings,
         "headline": facts.headline(result, measured),
         "areas": facts.area_facts(result, measured),
         "shares": SHARES,
-        "highest": facts.highest_words(result.max_reward),
+        "highest": highest_reward_words(config.task),
         "archives": archives,
         "learned": learned,
         "emitters": emitters,
@@ -169,11 +160,11 @@ def _commands(folder: Path, config: RunConfig) -> Commands:
     )
 
 
-# The file
+# File
 
 
 def _rendered(context: Mapping[str, Any]) -> str:
-    """The page. Every word that comes from a run folder is escaped, and no script runs but the two of ours."""
+    """Return the page. All text from a run folder is escaped, and only our two scripts may run."""
     own = files("stax.analysis.report")
     template, style, script = (own.joinpath(name).read_text(encoding="utf-8") for name in ("page.html", "page.css", "page.js"))
     scripts = [_one_line_ends(get_plotlyjs()), _one_line_ends(script)]
@@ -193,10 +184,10 @@ def _rendered(context: Mapping[str, Any]) -> str:
 
 
 def _one_line_ends(script: str) -> str:
-    # A browser reads them all as this one before it compares digests.
+    # A browser turns all line ends into this one before it compares digests.
     return script.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def _digest(script: str) -> str:
-    """As a content security policy names a script that may run."""
+    """Return the digest by which a content security policy allows a script to run."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"

@@ -1,4 +1,4 @@
-"""How the page says numbers, and how it says that something is not there."""
+"""The wording of numbers, and of parts of the page that are missing."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ class Missing:
 
     why: str
     surprising: bool = False
-    """Whether somebody's code failed, rather than there being nothing."""
+    """Whether the part is missing because a user's own code failed."""
 
 
 def attempt(make: Callable[[], Content], what: str) -> Content | Missing:
-    """What `make` makes with the help of the task's code, which may be a user's own and raise anything."""
+    """Return the result of `make`, which calls the task's code; a user's own may raise anything."""
     try:
         return make()
     except InvalidInputError as error:
@@ -40,7 +40,7 @@ def attempt(make: Callable[[], Content], what: str) -> Content | Missing:
 
 
 def value_words(value: Any) -> str:
-    """The value of a parameter as one would write it."""
+    """Return the value of a parameter as one would write it."""
     if value is None:
         return "none"
     if isinstance(value, bool):
@@ -59,6 +59,6 @@ def numbers(values: NDArray[Any] | Iterable[float], digits: int = 5) -> list[flo
 
 
 def plot_words(name: str) -> str:
-    """Somebody's words as Plotly shall show them: as they are. It would take tags for formatting and for links."""
+    """Escape a text for Plotly, which would take tags for formatting and for links."""
     short = name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 1]}…"
     return html.escape(short, quote=False)

@@ -14,6 +14,8 @@ COMMANDS = (
     "replay",
     "export",
     "report",
+    "explore",
+    "share",
     "record",
     "compare",
     "completion",

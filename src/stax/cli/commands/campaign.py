@@ -61,12 +61,13 @@ def _plan(campaign: Campaign, options: argparse.Namespace) -> int:
 
 def _do(campaign: Campaign, options: argparse.Namespace) -> int:
     from stax.cli.watched_campaign import do_watched, report_missing
+    from stax.runs.status import RunStatus
 
     command = shell_command(["campaign", options.file], options, _REPLACEABLE)
     todo = campaign.to_do(skip_failed=options.skip_failed)
     if todo:
         do_watched(campaign, todo, quiet=options.quiet, command=command, skip_failed=options.skip_failed)
-    elif not options.quiet and all(run.status == "finished" for run in campaign.runs):
+    elif not options.quiet and all(run.status is RunStatus.FINISHED for run in campaign.runs):
         runs = counted(len(campaign.runs), "run")
         print_message(f"all {runs} of the campaign in {campaign.out} are finished; there is nothing to do.")
     complete = report_missing(campaign, command)

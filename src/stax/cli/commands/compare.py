@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from stax.cli.arguments import CommandParser, Commands
 from stax.cli.outcome import DONE
 from stax.errors import InvalidInputError
+from stax.extras import require_extra
 from stax.streams import print_message
 
 if TYPE_CHECKING:
@@ -52,6 +53,8 @@ def run(options: argparse.Namespace) -> int:
     from stax.cli.output_folders import check_is_no_file
     from stax.cli.status import status
 
+    if options.out is not None:
+        require_extra("plots", "compare --out, which draws plots,")
     runs = _finished(find_runs(options.dirs), finished_only=options.finished_only)
     if options.out is not None:
         check_is_no_file(Path(options.out))
@@ -80,8 +83,8 @@ def run(options: argparse.Namespace) -> int:
 
 def _finished(runs: Sequence[AnyRun], *, finished_only: bool) -> list[AnyRun]:
     """Return the finished runs; others are refused, or with `finished_only` left out and counted in a message."""
-    finished = [run for run in runs if run.status == "finished"]
-    missing = [run for run in runs if run.status != "finished"]
+    missing = [run for run in runs if run.why_unfinished()]
+    finished = [run for run in runs if run not in missing]
     if missing and not finished_only:
         how_many = "" if len(missing) == 1 else f"{len(missing)} of {len(runs)} runs are not finished. The first of them: "
         raise InvalidInputError(f"{how_many}{missing[0].why_unfinished()} (--finished-only leaves such runs out.)")

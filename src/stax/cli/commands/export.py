@@ -8,6 +8,7 @@ from pathlib import Path
 from stax.cli.arguments import CommandParser, Commands, whole_number
 from stax.cli.outcome import DONE
 from stax.errors import InvalidInputError
+from stax.extras import require_extra
 from stax.streams import print_message, print_path
 
 
@@ -30,21 +31,22 @@ def add_parser(commands: Commands) -> CommandParser:
 
 def run(options: argparse.Namespace) -> int:
     """Write the policy that the options ask for, and print the path of its file."""
-    from stax.analysis.replay import best_policy, find_policies
     from stax.ecosystem.onnx_policies import check_policy_file
-    from stax.runs.folder import RunFolder
+    from stax.runs.archived_policies import best_policy, find_policies
+    from stax.runs.reader import RunReader
     from stax.runs.result import load
 
     if (options.id is None) == (options.best is None):
         raise InvalidInputError("Say which policy to export in one way: by ID or with --best AREA.")
-    folder = RunFolder.existing(options.dir)
+    require_extra("onnx", "An ONNX file")
+    run = RunReader(options.dir)
     if options.out is not None:
         check_policy_file(options.out)
     # No code of the task is needed: the folder says what network the policies are.
     result = load(options.dir)
     policy = best_policy(result, options.best) if options.id is None else find_policies(result, [options.id])
     number = int(policy.id[0])
-    target = folder.file("policies", f"policy-{number}.onnx") if options.out is None else Path(options.out)
+    target = run.file("policies", f"policy-{number}.onnx") if options.out is None else Path(options.out)
     precision = "float32" if options.float32 else "float64"
     result.export_policy(number, target, precision=precision)
     if not options.quiet:

@@ -73,15 +73,18 @@ def _replay(options: argparse.Namespace) -> Path:
 
 def _target(options: argparse.Namespace) -> Path:
     """Return the file to write; by default one in the run's folder that is named after what it shows."""
-    from stax.runs.folder import RunFolder
+    from stax.analysis.replay import check_count
+    from stax.runs.reader import RunReader
 
     asked = [bool(options.ids), options.best is not None, options.random is not None]
     if sum(asked) != 1:
         raise InvalidInputError("Say which policies to replay in one way: by ID, with --best AREA or with --random N.")
     if options.seed is not None and options.random is None:
         raise InvalidInputError("--seed is of the policies that --random draws, which was not given.")
-    folder = RunFolder.existing(options.dir)
-    return Path(options.out) if options.out is not None else folder.file("replays", f"{_name(options)}.gif")
+    if options.best is None:
+        check_count(options.random or len(set(options.ids)))
+    run = RunReader(options.dir)
+    return Path(options.out) if options.out is not None else run.file("replays", f"{_name(options)}.gif")
 
 
 def _name(options: argparse.Namespace) -> str:
@@ -112,7 +115,7 @@ def _loaded(options: argparse.Namespace) -> Result:
 
 
 def _policies(result: Result, options: argparse.Namespace) -> PolicySet:
-    from stax.analysis.replay import best_policy, find_policies, random_policies
+    from stax.runs.archived_policies import best_policy, find_policies, random_policies
 
     if options.best is not None:
         return best_policy(result, options.best)
@@ -123,15 +126,22 @@ def _policies(result: Result, options: argparse.Namespace) -> PolicySet:
 
 def _report_agreement(replays: list[Replay], *, quiet: bool) -> None:
     """Say whether the policies did what was recorded of them; a difference is reported even if `quiet`."""
-    same = [replay for replay in replays if not replay.differences]
+    same = [replay for replay in replays if replay.repeatable and not replay.differences]
     if same and not quiet:
         if len(replays) == 1:
             words = f"policy {same[0].id}, {same[0].steps} steps, {same[0].outcome()[0]}"
         else:
             words = f"{len(same)} of {len(replays)} policies"
         print_message(f"{words}: the replay equals the recording")
+    changing = [replay for replay in replays if not replay.repeatable]
+    if changing:
+        who = f"policy {changing[0].id} does" if len(replays) == 1 else f"{len(changing)} of {len(replays)} policies do"
+        print_message(
+            f"warning: {who} something else whenever it is evaluated, so nobody can tell whether this is what was recorded; seed all"
+            " random numbers of the task"
+        )
     for replay in replays:
-        if replay.differences:
+        if replay.repeatable and replay.differences:
             print_message(
                 f"warning: the replay of policy {replay.id} differs from the recording: {', '.join(replay.differences)};"
                 " the task, a package or the archive has changed since"

@@ -34,9 +34,10 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _write(options: argparse.Namespace) -> Path:
-    from stax.analysis.report import check_page, readable_run, write_report
+    from stax.analysis.report import check_page, write_report
     from stax.cli.status import status
     from stax.compiling import compile_quietly
+    from stax.runs.result import load
 
     if options.quiet:
         compile_quietly()
@@ -44,7 +45,7 @@ def _write(options: argparse.Namespace) -> Path:
         check_page(Path(options.out))
     # Standard output carries only the path of the file: what a user's own task prints goes to standard error.
     with redirect_stdout(sys.stderr), status("reading the run, drawing the page", quiet=options.quiet):
-        written = write_report(readable_run(options.dir, trust=options.trust), options.dir, options.out)
+        written = write_report(load(options.dir, trust=options.trust), options.dir, options.out)
     for failure in written.failures:
         print_message(f"warning: {failure}")
     if not options.quiet:

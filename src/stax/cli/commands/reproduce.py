@@ -13,6 +13,7 @@ from stax.cli.arguments import CommandParser, Commands, shell_command, whole_num
 from stax.cli.outcome import DONE, FAILED
 from stax.cli.settings import parse_settings
 from stax.errors import InvalidInputError, printable
+from stax.extras import require_extra
 from stax.input_limits import MOST_RUNS
 from stax.streams import print_message, print_path
 from stax.wording import counted
@@ -78,6 +79,8 @@ def run(options: argparse.Namespace) -> int:
         raise InvalidInputError("--seed is that of the choice of --verify; the runs' own are given by --seeds.")
     if options.verify is not None:
         return DONE if _verify(options) else FAILED
+    if not options.dry_run:
+        require_extra("plots", "reproduce, which draws figures,")
     if options.records is None:
         return DONE if _run_and_make(items, options) else FAILED
     for name in _ONLY_FOR_RUNS:
@@ -175,7 +178,7 @@ def _verify(options: argparse.Namespace) -> bool:
     others = sum(not can_be_verified(record) for record in records)
     if others and not options.quiet:
         print_message(
-            f"{others} of {len(records)} records are of runs with code of somebody's own, which is not run; they are left out"
+            f"{others} of {len(records)} records are of runs with a user's own code, which is not run; they are left out"
         )
     seed = secrets.randbelow(10**6) if options.seed is None else options.seed
     chosen = chosen_records(records, options.verify, seed)

@@ -15,8 +15,7 @@ from stax.streams import print_message
 if TYPE_CHECKING:
     from stax.cli.interruption import Requests
     from stax.cli.progress import Progress
-    from stax.runs.config import RunConfig
-    from stax.runs.folder import RunFolder
+    from stax.runs.reader import RunReader
     from stax.runs.result import Result
 
 
@@ -46,39 +45,40 @@ def run(options: argparse.Namespace) -> int:
 def _resume(options: argparse.Namespace) -> Path:
     from stax.cli.watched_run import make_callbacks, watch
     from stax.runs.folder import RunFolder
+    from stax.runs.reader import RunReader
     from stax.runs.run import resume
+    from stax.runs.status import RunStatus
 
-    folder = RunFolder.existing(options.dir)
-    config, _ = folder.read_config()
-    if folder.summary().get("status") == "finished":
-        folder.tidy()
-        _complete(folder, config, options)
-        return folder.path
+    there = RunReader(options.dir)
+    config, path = there.config, there.path
+    if there.status is RunStatus.FINISHED:
+        RunFolder(path).tidy()
+        _complete(there, options)
+        return path
 
     def search(progress: Progress, requests: Requests) -> Result:
         return resume(
-            folder.path,
+            path,
             trust=options.trust,
             workers=options.workers,
             device=options.device,
             backend=options.backend,
             address=options.address,
             numerics=options.numerics,
-            callbacks=make_callbacks(options, folder.path),
-            observer=progress,
+            callbacks=[*make_callbacks(options, path), progress],
             stop=lambda: requests.count() > 0,
         )
 
-    watch(search, folder.path, config, quiet=options.quiet, workers=options.workers or config.workers)
-    return folder.path
+    watch(search, path, config, quiet=options.quiet, workers=options.workers or config.workers)
+    return path
 
 
-def _complete(folder: RunFolder, config: RunConfig, options: argparse.Namespace) -> None:
+def _complete(finished: RunReader, options: argparse.Namespace) -> None:
     """Draw the picture of a finished run if it is missing: the process may have been killed meanwhile."""
     from stax.cli.watched_run import PICTURE, draw
     from stax.runs.result import load
 
-    missing = not folder.file(PICTURE).exists()
+    config, missing = finished.config, not finished.file(PICTURE).exists()
     if "task" in config.code and not options.trust:
         hint = f"; its {PICTURE} is missing, and drawing it takes the task's code, {config.task!r}: say --trust if you trust it"
     else:
@@ -87,4 +87,4 @@ def _complete(folder: RunFolder, config: RunConfig, options: argparse.Namespace)
         print_message(f"the run in {options.dir} is finished{hint if missing else '; there is nothing to do'}.")
     if missing and ("task" not in config.code or options.trust):
         with redirect_stdout(sys.stderr):
-            draw(load(folder.path, trust=options.trust), folder.path, config)
+            draw(load(finished.path, trust=options.trust), finished.path, config)

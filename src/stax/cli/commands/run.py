@@ -11,6 +11,7 @@ from stax.cli.arguments import CommandParser, Commands
 from stax.cli.outcome import print_written
 from stax.cli.settings import parse_settings
 from stax.errors import InvalidInputError
+from stax.run_settings import DEFAULT_BUDGET
 from stax.working_folder import code_allowed
 
 if TYPE_CHECKING:
@@ -38,8 +39,7 @@ def add_parser(commands: Commands) -> CommandParser:
         "--config", metavar="FILE", help="a TOML file with what the command line leaves open, such as the config.toml of a run"
     )
     parser.add_argument("--algo", metavar="NAME", help="the method (default stax; see 'stax algos')")
-    # The default is that of stax.runs.config, which takes too long to import for a help text; a test compares them.
-    parser.add_budget("evaluations to spend (default 20,000; the paper's runs spend 500,000)")
+    parser.add_budget(f"evaluations to spend (default {DEFAULT_BUDGET:,}; the paper's runs spend 500,000)")
     parser.add_seed("seed of all random numbers (default 0)")
     parser.add_preset("explained by 'stax algos'")
     parser.add_settings(
@@ -48,6 +48,9 @@ def add_parser(commands: Commands) -> CommandParser:
     )
     parser.add_out("DIR", "a new or empty folder to write to (default runs/TASK-ALGO-SEED-n with the first free n)")
     parser.add_resources()
+    parser.add_flag(
+        "--explore", "open a page about the run beside it, from which it can be paused and stopped (see 'stax explore')"
+    )
     parser.add_trust("import the task's code even if only --config names it")
     parser.add_quiet()
     return parser
@@ -62,15 +65,16 @@ def run(options: argparse.Namespace) -> int:
 
 def _search(options: argparse.Namespace) -> Path:
     from stax.cli.output_folders import new_folder
+    from stax.cli.page_beside import page_beside
     from stax.cli.watched_run import make_callbacks, watch
     from stax.runs.run import begin
 
     config = _configuration(options)
-    with new_folder(options.out, Path("runs") / _name(config)) as folder:
+    with new_folder(options.out, Path("runs") / _name(config)) as folder, page_beside(folder, options) as stops:
 
         def search(progress: Progress, requests: Requests) -> Result:
             callbacks = make_callbacks(options, folder)
-            return begin(config, out=folder, callbacks=callbacks, observer=progress, stop=lambda: requests.count() > 0)
+            return begin(config, out=folder, callbacks=[*callbacks, progress], stop=lambda: stops(requests))
 
         watch(search, folder, config, quiet=options.quiet, workers=config.workers)
     return folder

@@ -1,4 +1,4 @@
-"""The functions of the compiled network that Python calls."""
+"""Functions of the compiled network that Python calls."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ from stax.representation.compiled_network.vectors import NONE, ONCE, SELU, SELU_
 
 @inlined
 def _start_from(work, known, arrays, rows):
-    """Begins with the activations of the reference, none of which are changed."""
+    """Begin with the activations of the reference, none of which are changed."""
     for i in range(arrays[DECODED + 1]):
         work[i] = known[i]
     rows[:] = False
@@ -68,7 +68,7 @@ def _start_from(work, known, arrays, rows):
 
 @inner
 def _restore(work, known, layers, arrays, rows):
-    """Puts back the rows that the picture before had changed."""
+    """Restore the rows that the picture before had changed."""
     for level in range(LEVELS):
         height, width, channels = 2 * layers[level, HEIGHT], 2 * layers[level, WIDTH], layers[level, FINE]
         size = (width + 2) * channels
@@ -82,16 +82,16 @@ def _restore(work, known, layers, arrays, rows):
 
 @inlined
 def _encode(picture, reference, everything, work, packed, layers, places, arrays, factor, code_mode, changed, rows, spans):
-    """Computes the code of a picture, and all activations of the encoder.
+    """Compute the code of a picture, and all activations of the encoder.
 
     Args:
         picture, reference: bytes; where they are equal, the activations in `work` are those of the picture.
         everything: whether to compute all of the picture; there is no reference then.
         work, packed, layers, places, arrays: see `plan.py`.
-        factor: of the pixels.
-        code_mode: SELU or LINEAR, what becomes of the numbers of the code.
-        changed, rows: marks the pixels that were computed and their rows, for all levels; `changed` has another one for use inside.
-        spans: room for spans.
+        factor: factor of the pixels.
+        code_mode: SELU or LINEAR, the operation on the numbers of the code.
+        changed, rows: marks of the pixels that were computed and of their rows, for all levels; `changed` has another for use inside.
+        spans: memory for spans.
     """
     height, width, channels = 2 * layers[0, HEIGHT], 2 * layers[0, WIDTH], layers[0, FINE]
     if everything:
@@ -118,7 +118,7 @@ def _encode(picture, reference, everything, work, packed, layers, places, arrays
 
 @inlined
 def _decode(work, packed, layers, places, arrays):
-    """Computes all activations of the decoder from the code, except for its last layer."""
+    """Compute all activations of the decoder from the code, except for its last layer."""
     narrowest, codes = arrays[DECODED + LEVELS], places[CODES]
     weights, start = places[PACKED_DECODER_DENSE], places[PACKED_DECODER_DENSE_BIAS]
     span_product(work, packed, places[CODE], codes, codes, weights, start, narrowest, places[FLAT], ONCE, SELU, narrowest)
@@ -134,9 +134,9 @@ def _decode(work, packed, layers, places, arrays):
 
 @inlined
 def _add_gradients(work, packed, layers, places, arrays, gradients, last_bias, spans):
-    """Adds the gradients of all parameters for a picture whose activations and whose gradient of the error are in `work`."""
+    """Add the gradients of all parameters for a picture whose activations and whose gradient of the error are in `work`."""
     line, one = places[LINE], places[ONE]
-    # The last layer has but a few channels: its biases get the sum of all lines first.
+    # The last layer has only a few channels: its biases get the sum of all lines first.
     height, width, channels = 2 * layers[LAST, HEIGHT], 2 * layers[LAST, WIDTH], layers[LAST, FINE]
     for row in range(height):
         place = arrays[GRADIENTS] + ((row + 1) * (width + 2) + 1) * channels
@@ -169,7 +169,7 @@ def _add_gradients(work, packed, layers, places, arrays, gradients, last_bias, s
 
 @inlined
 def _add_dense_gradients(work, packed, places, arrays, gradients):
-    """Adds the gradients of the dense layers, and replaces the coarsest gradient by that before the code."""
+    """Add the gradients of the dense layers, and replace the coarsest gradient by that before the code."""
     flat, codes = places[FLAT], places[CODES]
     code, code_gradient = places[CODE], places[CODE_GRADIENT]
     encoded, gradient = arrays[ENCODED + LEVELS], arrays[GRADIENTS + LEVELS]
@@ -199,7 +199,7 @@ def _add_dense_gradients(work, packed, places, arrays, gradients):
 def _make_kernels(stamp):
     @kernel
     def pack_parameters(parameters, packed, layers, places):
-        """Packs the weights, see `packing.py`."""
+        """Pack the weights, see `packing.py`."""
         _ = stamp
         pack(parameters, packed, layers, places)
 
@@ -224,7 +224,7 @@ def _make_kernels(stamp):
         codes,
         errors,
     ):
-        """Computes codes and, if wanted, squared errors of the pictures (n, bytes).
+        """Compute codes and, if wanted, squared errors of the pictures (n, bytes).
 
         `known` holds the encoder's activations of the reference. With `everything` neither of them is used, and `work` then
         holds the activations of the last picture.
@@ -269,7 +269,7 @@ def _make_kernels(stamp):
         gradients,
         errors,
     ):
-        """Computes the gradients of all parameters, summed over the chosen pictures, and the squared error of each of these.
+        """Compute the gradients of all parameters, summed over the chosen pictures, and the squared error of each of these.
 
         The gradients are those of the sum of the squared errors, times the error factor. `known` holds the encoder's activations
         of the reference.
@@ -294,7 +294,7 @@ def _make_kernels(stamp):
 
     @kernel
     def adam_step(parameters, first_moments, second_moments, gradients, step_size, correction, beta1, beta2, epsilon):
-        """Moves the parameters by one step of Adam (Kingma and Ba, 2015), with the gradients of all shares added in order.
+        """Move the parameters by one step of Adam (Kingma and Ba, 2015), with the gradients of all shares added in order.
 
         The step size is divided by the correction of the first moment already; `correction` is the square root of the second's.
         """

@@ -1,7 +1,7 @@
 """A convolutional autoencoder computed by compiled code: its codes, errors and training on the CPU.
 
-The weights stay those of the PyTorch module; they are copied from it and, after training, to it. Bits depend neither on the number
-of threads, nor on what else is computed at the same time, nor on the kind of processor.
+The PyTorch module keeps the weights; they are copied from it and, after training, back to it. Bits depend neither on the number of
+threads, nor on what else is computed at the same time, nor on the type of processor.
 """
 
 from __future__ import annotations
@@ -51,11 +51,11 @@ Floats = NDArray[np.float32]
 Pictures = NDArray[np.uint8]
 
 _PICTURES_PER_SHARE = 8
-"""Fewer pictures are not worth another thread."""
+"""Smallest number of pictures for which another thread is used."""
 
 
 class _Workspace:
-    """The memory of one thread."""
+    """Memory of one thread."""
 
     def __init__(self, plan: Plan) -> None:
         height, width, _ = plan.shape
@@ -73,14 +73,14 @@ class _Reference:
     picture: Pictures
     known: Floats
     chosen_from: int
-    """Number of the pictures that it is the median of."""
+    """Number of pictures of which it is the median."""
 
 
 class CompiledNetwork:
-    """Computes what a network does, and trains it.
+    """Compiled computation of a network, and its training.
 
     Args:
-        network: it is not kept alive.
+        network: the network, to which only a weak reference is kept.
     """
 
     def __init__(self, network: ConvolutionalAutoencoder) -> None:
@@ -102,9 +102,9 @@ class CompiledNetwork:
         return network
 
     def infer(self, pictures: Pictures, cores: Cores, *, with_errors: bool) -> tuple[Floats, Floats]:
-        """Returns the codes (n, code_size) of pictures (n, height, width, channels), and their errors.
+        """Return the codes (n, code_size) of pictures (n, height, width, channels), and their errors.
 
-        An error is the squared reconstruction error of a picture, summed over its numbers. Without them, the array is empty.
+        An error is the squared reconstruction error of a picture, summed over its numbers. Without errors, that array is empty.
         """
         codes = np.empty((len(pictures), self.plan.code_size), np.float32)
         errors = np.empty(len(pictures) if with_errors else 0, np.float32)
@@ -128,7 +128,7 @@ class CompiledNetwork:
 
     @contextmanager
     def _workspace(self) -> Iterator[_Workspace]:
-        """Lends memory to one thread."""
+        """Lend memory to one thread."""
         try:
             space = self._idle.pop()
         except IndexError:
@@ -145,7 +145,7 @@ class CompiledNetwork:
         codes: Floats,
         errors: Floats | None,
     ) -> None:
-        """Fills in codes and errors; without a reference, all of each picture is computed."""
+        """Fill in codes and errors; without a reference, all of each picture is computed."""
         picture = pictures[0] if reference is None else reference.picture
         known = space.work if reference is None else reference.known
         no_errors = np.empty(0, np.float32)
@@ -159,7 +159,7 @@ class CompiledNetwork:
         return self.plan.layers, self.plan.places, self.plan.arrays
 
     def _choose_reference(self, pictures: Pictures) -> _Reference:
-        """Keeps the reference as long as the weights stay, unless there are many more pictures to choose it from."""
+        """Keep the reference as long as the weights do not change, unless there are many more pictures to choose it from."""
         kept = self._reference
         if kept is None or (kept.chosen_from < PICTURES_FOR_MEDIAN and len(pictures) > 2 * kept.chosen_from):
             kept = self._reference = self._make_reference(median_picture(pictures).reshape(-1), len(pictures))
@@ -171,7 +171,7 @@ class CompiledNetwork:
             return _Reference(picture, space.work[: self.plan.arrays[DECODED + 1]].copy(), chosen_from)
 
     def _take_weights(self) -> None:
-        """Packs the network's weights and constants, unless they are still the same."""
+        """Pack the network's weights and constants, unless they are unchanged."""
         network = self.network
         tensors = [*network.parameters(), network.mean, network.scale]
         if len(tensors) == len(self._copied) and all(map(torch.equal, tensors, self._copied)):
@@ -189,7 +189,7 @@ class CompiledNetwork:
         self._reference = None
 
     def _pack_normalisation(self) -> None:
-        """Packs what is added to pixels and to reconstructions, computed in 64 bits and then rounded."""
+        """Pack what is added to pixels and to reconstructions, computed in 64 bits and then rounded."""
         network = self.network
         height, width, channels = self.plan.shape
         size = height * width * channels
@@ -212,7 +212,7 @@ class CompiledNetwork:
         batch_size: int,
         cores: Cores,
     ) -> float:
-        """Trains on these rows of pictures, batch by batch, and returns the mean squared error on the way.
+        """Train on these rows of pictures, batch by batch, and return the mean squared error during the epoch.
 
         The gradients of shares of a batch, always of the same size, are computed on several cores and added in order.
         """
@@ -252,7 +252,7 @@ class CompiledNetwork:
         gradients: Floats,
         errors: Floats,
     ) -> None:
-        """Computes the gradients of the mean squared error over these rows, summed, and their errors."""
+        """Compute the gradients of the mean squared error over these rows, summed, and their errors."""
         with self._workspace() as space:
             kernels.add_share(
                 *(pictures, rows, reference.picture, reference.known, space.work, self._packed, *self._plan_arrays()),
@@ -271,9 +271,9 @@ class CompiledNetwork:
 
 
 class _AdamState:
-    """The moments of Adam for all parameters, taken from an optimiser of PyTorch and put back into it.
+    """Moments of Adam for all parameters, taken from an optimiser of PyTorch and written back to it.
 
-    A step is computed here, since PyTorch's differs between processors in its last bits.
+    A step is computed here, because PyTorch's differs between processors in its last bits.
     """
 
     def __init__(self, network: ConvolutionalAutoencoder, optimizer: torch.optim.Optimizer, plan: Plan) -> None:
@@ -292,14 +292,14 @@ class _AdamState:
                     self._steps = int(kept["step"])
 
     def step(self, parameters: Floats, gradients: Floats) -> None:
-        """Moves the parameters by the gradients of a batch, given as shares (n, parameters)."""
+        """Move the parameters by the gradients of a batch, given as shares (n, parameters)."""
         self._steps += 1
         first, second = (1 - _power(beta, self._steps) for beta in self._betas)
         numbers = self._learning_rate / first, math.sqrt(second), *self._betas, self._epsilon
         kernels.adam_step(parameters, *self._moments.values(), gradients, *map(np.float32, numbers))
 
     def put_back(self, parameters: Floats) -> None:
-        """Writes parameters and moments to the network and the optimiser."""
+        """Write parameters and moments to the network and the optimiser."""
         arrays = {"": parameters} | self._moments
         with torch.no_grad():
             for moment, array in arrays.items():
@@ -315,7 +315,7 @@ class _AdamState:
 
 
 def _power(base: float, exponent: int) -> float:
-    """The power by multiplications alone: that of the system's library need not be the same everywhere."""
+    """Compute a power by multiplications alone: the system's library need not give the same bits everywhere."""
     result = 1.0
     while exponent:
         if exponent % 2:
@@ -326,7 +326,7 @@ def _power(base: float, exponent: int) -> float:
 
 
 def parameter_views(plan: Plan, array: Floats) -> dict[str, Floats]:
-    """Views of an array of parameters by their names in PyTorch, in PyTorch's order of numbers but not always of its shape."""
+    """Return views of an array of parameters by their names in PyTorch, in PyTorch's order but not always of its shape."""
     height, width, _ = plan.shape
     rows, columns = (height >> LEVELS) + 2, (width >> LEVELS) + 2
     code_size, places = plan.code_size, plan.places
@@ -355,10 +355,11 @@ _made: WeakKeyDictionary[ConvolutionalAutoencoder, CompiledNetwork] = WeakKeyDic
 
 
 def compiled(network: Autoencoder) -> CompiledNetwork | None:
-    """Returns what computes a network by compiled code, or None if PyTorch has to compute it.
+    """Return the compiled computation of a network, or None if PyTorch has to compute it.
 
-    There is one for the convolutional autoencoder and its variational kind on the CPU, if the processor has fused multiply-adds, as
-    all x86-64 processors with AVX2 and all ARM ones of 64 bits do. Classes derived from these may compute something else.
+    There is compiled code for the convolutional autoencoder and its variational version on the CPU, if the processor has fused
+    multiply-adds, as all x86-64 processors with AVX2 and all 64-bit ARM processors do. Classes derived from these may compute
+    something else.
     """
     if type(network) not in (ConvolutionalAutoencoder, VariationalConvolutionalAutoencoder) or not HAS_FUSED_MULTIPLY_ADD:
         return None
@@ -371,7 +372,7 @@ def compiled(network: Autoencoder) -> CompiledNetwork | None:
 
 
 def compiled_training(network: Autoencoder, optimizer: torch.optim.Optimizer) -> CompiledNetwork | None:
-    """Returns what trains a network by compiled code, or None if PyTorch has to train it.
+    """Return the compiled training of a network, or None if PyTorch has to train it.
 
     The optimiser must be Adam in its plain form, for all weights. The variational autoencoder is trained by PyTorch.
     """

@@ -1,7 +1,7 @@
 """Weights in the order in which the inner loops read them.
 
-`CHANNELS` output channels that are computed together have their weights in one matrix (inputs, channels), which is read from its
-beginning to its end. The last layer is computed in another way than the others, since it has but a few output channels; see
+`CHANNELS` output channels that are computed together have their weights in one matrix (inputs, channels), which is read from
+beginning to end. The last layer is computed in another way than the others, because it has only a few output channels; see
 `pictures.reconstruct_and_compare`.
 """
 
@@ -40,7 +40,7 @@ from stax.representation.compiled_network.vectors import CHANNELS, FEW_CHANNELS
 
 @inner
 def _place(input_count, channel_count, channel):
-    """Where in a packed matrix the first weight of an output channel is, and how far it is to the next."""
+    """Return the position of the first weight of an output channel in a packed matrix, and the distance to the next."""
     first = channel // CHANNELS * CHANNELS
     step = CHANNELS
     if first + CHANNELS > channel_count:
@@ -51,7 +51,7 @@ def _place(input_count, channel_count, channel):
 
 @inner
 def _pack_matrix(parameters, matrix, row_step, column_step, rows, columns, packed, to):
-    """Packs a matrix (rows, columns) that is found at these steps in the parameters."""
+    """Pack a matrix (rows, columns) that is found at these steps in the parameters."""
     for column in range(columns):
         place, step = _place(rows, columns, column)
         for row in range(rows):
@@ -60,7 +60,7 @@ def _pack_matrix(parameters, matrix, row_step, column_step, rows, columns, packe
 
 @inner
 def _pack_up(parameters, packed, layer):
-    """Packs the weights to go up, one matrix (2, 2, coarse channels; fine channels) for every phase."""
+    """Pack the weights to go up, one matrix (2, 2, coarse channels; fine channels) for every phase."""
     fine, coarse = layer[FINE], layer[COARSE]
     for phase in range(4):
         to = layer[UP] + phase * 4 * coarse * fine
@@ -79,7 +79,7 @@ def _pack_up(parameters, packed, layer):
 
 @inner
 def _pack_up_in_tiles(parameters, packed, layer):
-    """Packs the weights to go up by tiles, 3 x 3 matrices (coarse channels; fine channels) for every phase; see `go_up_in_tiles`."""
+    """Pack the weights to go up by tiles: 3 x 3 matrices (coarse; fine channels) for every phase; see `go_up_in_tiles`."""
     fine, coarse = layer[FINE], layer[COARSE]
     for phase in range(4):
         first_row, first_column = 3 - phase // 2, 3 - phase % 2
@@ -102,7 +102,7 @@ def _pack_up_in_tiles(parameters, packed, layer):
 
 @inner
 def _pack_last(parameters, packed, layer, group):
-    """Packs the last layer's weights as a matrix (coarse channels; kernel rows, halves of kernel rows, group)."""
+    """Pack the last layer's weights as a matrix (coarse channels; kernel rows, halves of kernel rows, group)."""
     fine, coarse = layer[FINE], layer[COARSE]
     for channel in range(8 * group):
         within = channel % group
@@ -114,7 +114,7 @@ def _pack_last(parameters, packed, layer, group):
 
 @inlined
 def pack(parameters, packed, layers, places):
-    """Packs all weights and biases."""
+    """Pack all weights and biases."""
     for number in range(len(layers)):
         layer = layers[number]
         coarse, fine = layer[COARSE], layer[FINE]

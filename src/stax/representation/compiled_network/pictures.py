@@ -1,8 +1,8 @@
-"""The two ends of the compiled network: pictures that come in, of which only what has changed is computed, and their reconstructions.
+"""The input and the output of the compiled network: changed parts of pictures, and the comparison of reconstructions.
 
-Most of a task's pictures is a ground that never moves. So a picture is compared with a reference picture, whose activations are
-known, and a layer is computed only where one of the pixels that it sees differs. Nothing is approximated: a number is computed by
-the same operations wherever it is, so that what is not computed would have had the same bits.
+Most of a task's pictures is a background that never changes. So a picture is compared with a reference picture, whose activations are
+known, and a layer is computed only where one of the pixels that it sees differs. Nothing is approximated: a number is computed by the
+same operations wherever it is, so the numbers that are not computed would have had the same bits.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from stax.representation.compiled_network.vectors import FEW_PIXELS, LINEAR, NON
 
 @inner
 def changed_pixels(picture, reference, height, width, channels, changed, changed_rows):
-    """Marks the pixels in which a picture differs from the reference, and the rows that have any."""
+    """Mark the pixels in which a picture differs from the reference, and the rows that have any."""
     line = width * channels
     # A line is a multiple of 16 bytes.
     words, reference_words = picture.view(np.uint64), reference.view(np.uint64)
@@ -54,7 +54,7 @@ def changed_pixels(picture, reference, height, width, channels, changed, changed
 
 @inner
 def changed_outputs(fine, fine_rows, height, width, coarse, coarse_rows, seen):
-    """Marks the pixels (height, width) of a coarse array that see a change in the fine one, and the rows that have any.
+    """Mark the pixels (height, width) of a coarse array that see a change in the fine one, and the rows that have any.
 
     `seen` has room for a row of the fine array and its border.
     """
@@ -77,7 +77,7 @@ def changed_outputs(fine, fine_rows, height, width, coarse, coarse_rows, seen):
 
 @inner
 def find_spans(changed, changed_rows, height, width, spans):
-    """Covers the marked pixels by spans of a length that is quick to compute, and returns their number."""
+    """Cover the marked pixels by spans of a length that is fast to compute, and return their number."""
     count = 0
     for row in range(height):
         if not changed_rows[row]:
@@ -105,7 +105,7 @@ def find_spans(changed, changed_rows, height, width, spans):
 
 @inner
 def all_spans(height, width, spans):
-    """Covers all pixels by spans, and returns their number."""
+    """Cover all pixels by spans, and return their number."""
     for row in range(height):
         spans[row, 0], spans[row, 1], spans[row, 2] = row, 0, width
     return height
@@ -113,7 +113,7 @@ def all_spans(height, width, spans):
 
 @inner
 def normalise_row(picture, packed, places, row, channels, factor, work, array):
-    """Writes a row of a picture as the first layer gets it: pixel * factor + shift."""
+    """Write a row of a picture as the first layer gets it: pixel * factor + shift."""
     line = places[LINE]
     to = array + ((row + 1) * (line // channels + 2) + 1) * channels
     pixels = picture[row * line : (row + 1) * line]
@@ -125,9 +125,9 @@ def normalise_row(picture, packed, places, row, channels, factor, work, array):
 
 @inner
 def reconstruct_and_compare(picture, work, packed, layers, places, arrays, scale, gradient, factor):
-    """Computes the last layer, compares the reconstruction with the picture, and returns the squared error.
+    """Compute the last layer, compare the reconstruction with the picture, and return the squared error.
 
-    The last layer has but a few output channels, which would not fill vectors. So each pixel of the coarse array is multiplied by
+    The last layer has only a few output channels, which would not fill vectors. So each pixel of the coarse array is multiplied by
     all weights at once: (kernel row, half of a kernel row, group), where a group is two kernel columns of all channels, and zeros up
     to a multiple of eight. Two adjacent output pixels are the sum of four groups: the first halves of one coarse pixel and the
     second halves of its left neighbour, of two adjacent rows.
@@ -153,7 +153,7 @@ def reconstruct_and_compare(picture, work, packed, layers, places, arrays, scale
             a = coarse + ((row + 1) * (width + 2) + 1) * before
             span_product(work, packed, a, before, before, layer[UP], NONE, below + pixel_size, pixel_size, width, LINEAR, NONE)
         for output in range(max(2 * row - 1, 0), min(2 * row + 1, 2 * height)):
-            # Rows of the kernel that the rows above and below are seen through.
+            # Rows of the kernel through which the rows above and below are seen.
             kernel_above, kernel_below = (2, 0) if output % 2 else (3, 1)
             for column in range(width + 1):
                 a = above + column * pixel_size + 2 * kernel_above * group

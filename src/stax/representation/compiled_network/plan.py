@@ -1,4 +1,4 @@
-"""Where everything is in the arrays of the compiled network.
+"""Layout of the arrays of the compiled network.
 
 A convolution and a transposed convolution of kernel 4, stride 2 and padding 1 connect a fine and a coarse array, one of twice the
 sides of the other. The convolution goes down from the fine to the coarse one, the transposed one goes up. Each is the gradient of
@@ -30,8 +30,8 @@ LAYERS = 2 * LEVELS
 LAST = LAYERS - 1
 
 FINE, COARSE, HEIGHT, WIDTH, WEIGHTS, BIAS, DOWN, UP, START = range(9)
-"""Columns of `Plan.layers`: channels of the fine and of the coarse array, sides of the coarse array; places in the parameters of
-weights and biases, and in the packed array of the weights to go down, of the weights to go up, and of the biases."""
+"""Columns of `Plan.layers`: channels of the fine and of the coarse array, sides of the coarse array; positions of weights and biases in
+the parameters, and of the weights to go down, the weights to go up and the biases in the packed array."""
 
 (
     CODE_SIZE,
@@ -69,23 +69,23 @@ weights and biases, and in the packed array of the weights to go down, of the we
 - DIFFERENCES and TILES: see `products.go_up`."""
 
 UP_SIZE = 4 * 9
-"""Matrices (coarse channels, fine channels) that the weights to go up are turned into, see `products.go_up`."""
+"""Number of matrices (coarse channels, fine channels) that the weights to go up become, see `products.go_up`."""
 
 ENCODED, DECODED, GRADIENTS = 0, LEVELS, 2 * LEVELS + 1
-"""Added to a level, 0 for the picture's own sides and 4 for the narrowest, the number in `Plan.arrays` of an array of activations of
-the encoder, of activations of the decoder (which has none of level 0), or of gradients."""
+"""Offsets in `Plan.arrays`. Added to a level, from 0 for the picture's own size to 4 for the smallest, they give the index of an array of
+activations of the encoder, of activations of the decoder (which has none of level 0), or of gradients."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """Sizes and places for pictures of one shape and codes of one size, as integers for the compiled code."""
+    """Sizes and positions for pictures of one shape and codes of one size, as integers for the compiled code."""
 
     layers: NDArray[np.int64]
-    """(8, 9): what every layer is and where its weights are."""
+    """(8, 9): the sizes of every layer and the positions of its weights."""
     places: NDArray[np.int64]
-    """(25,): other sizes and places."""
+    """(25,): other sizes and positions."""
     arrays: NDArray[np.int64]
-    """(14,): where the arrays of activations and gradients are in the work array."""
+    """(14,): positions of the arrays of activations and gradients in the work array."""
     parameter_count: int
     packed_size: int
     work_size: int
@@ -95,7 +95,7 @@ class Plan:
 
 
 class _Space:
-    """Hands out places in an array, each at a multiple of 16 numbers."""
+    """Allocation of positions in an array, each at a multiple of 16 numbers."""
 
     def __init__(self) -> None:
         self.size = 0
@@ -107,7 +107,7 @@ class _Space:
 
 
 def make_plan(shape: tuple[int, int, int], code_size: int) -> Plan:
-    """Lays out the arrays of a network for pictures (height, width, channels)."""
+    """Lay out the arrays of a network for pictures (height, width, channels)."""
     height, width, channels = shape
     encoder = (channels, *ENCODER_CHANNELS)
     decoder = (channels, *DECODER_CHANNELS[::-1], ENCODER_CHANNELS[-1])

@@ -26,12 +26,12 @@ from stax.representation.compiled_network.vectors import (
 
 
 def _make_pixels(vectors, lanes, most):
-    """Makes a function that computes some channels of a span of pixels, at most so many pixels together."""
+    """Make a function that computes some channels of a span of pixels, at most `rows` pixels together."""
     many, few, one = (make_product(pixels, vectors, lanes) for pixels in (most, FEW_PIXELS, 1))
 
     @inner
     def pixels(work, packed, a, a_step, a_pitch, runs, length, b, start, c, c_step, count, mode, y):
-        """Computes `count` pixels, by blocks that may overlap at the end: a pixel computed twice has the same bits."""
+        """Compute `count` pixels, by blocks that may overlap at the end: a pixel computed twice has the same bits."""
         i = 0
         while i < count:
             if count - i >= most:
@@ -68,13 +68,13 @@ _accumulate_one_row = make_accumulate(1, FEW_CHANNELS // LANES, LANES)
 
 @inlined
 def _channels_at_once(first, channels):
-    """How many channels are computed together, beginning with this one."""
+    """Return how many channels are computed together, beginning with this one."""
     return CHANNELS if first + CHANNELS <= channels else FEW_CHANNELS
 
 
 @inlined
 def _pixels(channels, work, packed, a, a_step, a_pitch, runs, length, b, start, c, c_step, count, mode, y):
-    """Computes so many channels, all or a few, of a span of pixels; see `vectors.make_product`."""
+    """Compute this number of channels, all or a few, of a span of pixels; see `vectors.make_product`."""
     if channels == CHANNELS:
         _many_channels(work, packed, a, a_step, a_pitch, runs, length, b, start, c, c_step, count, mode, y)
     else:
@@ -83,7 +83,7 @@ def _pixels(channels, work, packed, a, a_step, a_pitch, runs, length, b, start, 
 
 @inner
 def span_product(work, packed, a, a_step, length, b, start, c, channels, count, mode, y):
-    """Multiplies `count` rows of `length` numbers by a matrix: a dense layer, or a part of a convolution."""
+    """Multiply `count` rows of `length` numbers by a matrix: a dense layer, or a part of a convolution."""
     n = 0
     while n < channels:
         step = _channels_at_once(n, channels)
@@ -95,17 +95,17 @@ def span_product(work, packed, a, a_step, length, b, start, c, channels, count, 
 
 @inner
 def go_down(work, packed, layer, fine, coarse, spans, span_count, start, mode, result):
-    """Computes a coarse array from a fine one.
+    """Compute a coarse array from a fine one.
 
     Args:
         work, packed: see `plan.py`.
         layer: a row of `Plan.layers`.
-        fine, coarse: places of the arrays.
+        fine, coarse: positions of the arrays.
         spans: (n, 3), the pixels of the coarse array to compute.
-        span_count: how many of the spans.
-        start: place in the packed array of what the sums start from.
-        mode: what becomes of a sum, see `vectors.py`.
-        result: place of the results of SELU, for its gradient.
+        span_count: number of spans.
+        start: position in the packed array of the numbers from which sums start.
+        mode: operation on a sum, see `vectors.py`.
+        result: position of the results of SELU, for its gradient.
     """
     before, channels, width = layer[FINE], layer[COARSE], layer[WIDTH]
     pitch = (2 * width + 2) * before
@@ -125,9 +125,9 @@ def go_down(work, packed, layer, fine, coarse, spans, span_count, start, mode, r
 
 @inner
 def go_up(work, packed, layer, coarse, fine, start, mode, result):
-    """Computes a fine array from a coarse one; see `go_down`.
+    """Compute a fine array from a coarse one; see `go_down`.
 
-    The pixels of even and odd rows and columns are four arrays of their own, each a convolution of kernel 2 and stride 1.
+    The pixels of even and odd rows and columns form four arrays, each a convolution of kernel 2 and stride 1.
     """
     before, channels, height, width = layer[COARSE], layer[FINE], layer[HEIGHT], layer[WIDTH]
     pitch = (width + 2) * before
@@ -148,7 +148,7 @@ def go_up(work, packed, layer, coarse, fine, start, mode, result):
 
 @inner
 def _subtract_neighbours(work, array, distance, size, to):
-    """Computes the differences between numbers at this distance from each other."""
+    """Compute the differences between numbers at this distance from each other."""
     numbers, others, result = work[array : array + size], work[array + distance :], work[to : to + size]
     for i in range(size - distance):
         result[i] = numbers[i] - others[i]
@@ -156,7 +156,7 @@ def _subtract_neighbours(work, array, distance, size, to):
 
 @inner
 def go_up_in_tiles(work, packed, layer, coarse, fine, start, mode, result, differences, tiles):
-    """Computes a fine array from a coarse one with fewer multiplications (Winograd, 1980); its sides must be even.
+    """Compute a fine array from a coarse one with fewer multiplications (Winograd, 1980); its sides must be even.
 
     In one dimension, two adjacent outputs of a phase, y and z, are made of three inputs a, b, c and two weights g, h:
 
@@ -206,7 +206,7 @@ def go_up_in_tiles(work, packed, layer, coarse, fine, start, mode, result, diffe
 
 @inner
 def add_weight_gradient(work, gradients, layer, fine, coarse):
-    """Adds the gradient of a layer's weights: products of the fine and the coarse array, one of which holds gradients."""
+    """Add the gradient of a layer's weights: products of the fine and the coarse array, one of which holds gradients."""
     before, channels, height, width = layer[FINE], layer[COARSE], layer[HEIGHT], layer[WIDTH]
     pitch = (2 * width + 2) * before
     coarse_pitch = (width + 2) * channels
@@ -239,6 +239,6 @@ def add_weight_gradient(work, gradients, layer, fine, coarse):
 
 @inner
 def add_bias_gradient(work, gradients, place, array, pixels, channels, one):
-    """Adds the sum of an array of gradients over its pixels; `one` is the place of the number one."""
+    """Add the sum of an array of gradients over its pixels; `one` is the position of the number one."""
     for n in range(0, channels, FEW_CHANNELS):
         _accumulate_one_row(work, gradients, one, 0, 0, 1, pixels, array + n, channels, 0, place + n, 0)

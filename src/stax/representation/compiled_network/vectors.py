@@ -5,7 +5,7 @@ directly. Every number they compute is one chain of fused multiply-adds in a fix
 width of the processor's vectors, nor on how many numbers are computed together. Nothing here is marked as "fast" floating-point
 arithmetic, which would allow the compiler to change the order.
 
-The functions take one-dimensional C-ordered arrays, and places in them counted in numbers.
+The functions take one-dimensional C-ordered arrays, and positions in them counted in numbers.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _FLOAT, _BYTE, _INT32, _INT64 = ir.FloatType(), ir.IntType(8), ir.IntType(32), i
 
 
 def _assembly_of_multiply_add():
-    """What Numba's target makes of a fused multiply-add of 16 numbers."""
+    """Return the machine code of Numba's target for a fused multiply-add of 16 numbers."""
     vector = "<16 x float>"
     module = binding.parse_assembly(f"""
         declare {vector} @llvm.fma.v16f32({vector}, {vector}, {vector})
@@ -36,34 +36,34 @@ def _assembly_of_multiply_add():
 
 _ASSEMBLY = _assembly_of_multiply_add()
 HAS_FUSED_MULTIPLY_ADD = "fmaf" not in _ASSEMBLY
-"""Whether the processor multiplies and adds in one instruction. Without it the loops give the same bits, but very slowly."""
+"""Whether the processor has fused multiply-add instructions. Without them the loops give the same bits, but very slowly."""
 _HAS_AVX512 = "zmm" in _ASSEMBLY
 
 LANES = 16 if _HAS_AVX512 else 8
 """Numbers of a vector in the large loops."""
 PIXELS = 8 if _HAS_AVX512 else 4
-"""Pixels whose sums are kept in registers at once: as many as there are registers for."""
+"""Number of pixels whose sums are kept in registers at once: as many as there are registers for."""
 FEW_PIXELS = 4
 CHANNELS = 2 * LANES
-"""Output channels whose sums are kept in registers at once."""
+"""Number of output channels whose sums are kept in registers at once."""
 FEW_CHANNELS = 16
-"""All numbers of channels inside of the network are multiples of this."""
+"""Divisor of all numbers of channels inside the network."""
 
-# NumPy's integers here and below: for every plain one, a constant to Numba, a function would be compiled once more.
+# NumPy's integers here and below: Numba treats a plain integer as a constant and compiles a function for each one.
 LINEAR, SELU, SELU_GRADIENT = np.int64(0), np.int64(1), np.int64(2)
-"""What becomes of a sum: it is stored as it is, after SELU, or multiplied by the derivative of SELU."""
+"""Operation on a sum: it is stored as it is, after SELU, or multiplied by the derivative of SELU."""
 NONE, ONCE = np.int64(0), np.int64(1)
 
 _SELU_SCALE = 1.0507009873554805
 _SELU_BOTTOM = _SELU_SCALE * 1.6732632423543772
 _LOWEST_EXPONENT = -30.0
-"""In 32 bits, 1 - exp(x) is 1 below this."""
+"""Exponent below which 1 - exp(x) is 1 in 32 bits."""
 _EXP = (1.0, 1.0, 0.4999999403953552, 0.16666431725025177, 0.04166800156235695, 0.008374162949621677, 0.001384364441037178)
-"""A polynomial for exp(x) with |x| <= log(2) / 2; its relative error is below 3e-9."""
+"""Polynomial for exp(x) with |x| <= log(2) / 2; its relative error is below 3e-9."""
 _ROUNDING = 12582912.0
-"""Adding 1.5 * 2**23 rounds a number of 32 bits to an integer, which is then found in the lowest bits."""
+"""1.5 * 2**23. Adding it rounds a number of 32 bits to an integer, which is then in the lowest bits."""
 _LINE_LANES = 16
-"""Numbers of a vector where a line of a picture is worked on; part of the order of summation, so the same everywhere."""
+"""Numbers of a vector for lines of a picture. It determines the order of summation, so it is the same everywhere."""
 
 
 def _integer(value):
@@ -71,12 +71,12 @@ def _integer(value):
 
 
 def _all_lanes(value, lanes):
-    """A constant vector of one number, rounded to 32 bits."""
+    """Return a constant vector of one number, rounded to 32 bits."""
     return ir.Constant(ir.VectorType(_FLOAT, lanes), [float(np.float32(value))] * lanes)
 
 
 def _data(context, builder, signature, arguments, number):
-    """The pointer to the data of the array that is this argument."""
+    """Return the pointer to the data of the array that is this argument."""
     return cgutils.create_struct_proxy(signature.args[number])(context, builder, arguments[number]).data
 
 
@@ -93,14 +93,14 @@ def _store(builder, vector, data, place):
 
 
 def _splat(builder, number, lanes):
-    """A vector of one number that is known only when the program runs."""
+    """Return a vector of one number that is known only at run time."""
     undefined = ir.Constant(ir.VectorType(_FLOAT, lanes), ir.Undefined)
     first = builder.insert_element(undefined, number, ir.Constant(_INT32, 0))
     return builder.shuffle_vector(first, undefined, ir.Constant(ir.VectorType(_INT32, lanes), [0] * lanes))
 
 
 def _fma(builder, a, b, c):
-    """The vector a * b + c, rounded once."""
+    """Return the vector a * b + c, rounded once."""
     name = f"llvm.fma.v{a.type.count}f32"
     function = builder.module.globals.get(name)
     if function is None:
@@ -109,7 +109,7 @@ def _fma(builder, a, b, c):
 
 
 def _selu(builder, x):
-    """SELU of a vector: scale * x above zero, scale * alpha * (exp(x) - 1) below. What is no number stays none."""
+    """Return SELU of a vector: scale * x above zero, scale * alpha * (exp(x) - 1) below. nan stays nan."""
     lanes = x.type.count
     integers = ir.VectorType(_INT32, lanes)
     zero, lowest = _all_lanes(0.0, lanes), _all_lanes(_LOWEST_EXPONENT, lanes)
@@ -130,7 +130,7 @@ def _selu(builder, x):
 
 
 def _selu_gradient(builder, gradient, result):
-    """The gradient at the input of SELU, from that at its output and from the output itself."""
+    """Return the gradient at the input of SELU, from that at its output and from the output itself."""
     lanes = result.type.count
     below = builder.fadd(result, _all_lanes(_SELU_BOTTOM, lanes))
     positive = builder.fcmp_ordered(">", result, _all_lanes(0.0, lanes))
@@ -138,7 +138,7 @@ def _selu_gradient(builder, gradient, result):
 
 
 def _call_outlined(builder, name, arguments, emit):
-    """Calls a function that `emit` emits the body of, once in a module: it is large, and inlining it would only cost time."""
+    """Call a function whose body `emit` emits once in a module: it is large, and inlining it would only cost time."""
     function = builder.module.globals.get(name)
     if function is None:
         function = ir.Function(builder.module, ir.FunctionType(ir.VoidType(), [argument.type for argument in arguments]), name)
@@ -151,14 +151,14 @@ def _call_outlined(builder, name, arguments, emit):
 
 
 def _sums_of_products(builder, sums, *, steps, runs, operands):
-    """Adds a product to every sum in each of `steps` steps of each of `runs` runs.
+    """Add a product to every sum in each of `steps` steps of each of `runs` runs.
 
     Args:
-        builder: where to emit.
+        builder: LLVM builder to emit with.
         sums: one list of vectors for every row.
-        steps, runs: how many, as integers known when the program runs.
-        operands: called with the numbers of the run and of the step; gives the scalars of the rows and the vectors that these
-            are multiplied with.
+        steps, runs: numbers of steps and runs, as integers known at run time.
+        operands: called with the numbers of the run and of the step; returns the scalars of the rows and the vectors that these are
+            multiplied with.
     """
     flat = [vector for row in sums for vector in row]
     width = len(sums[0])
@@ -197,7 +197,7 @@ def _sums_of_products(builder, sums, *, steps, runs, operands):
 
 
 def _store_outputs(builder, outputs, work, c, mode, y):
-    """Stores vectors at their places relative to c, after what the mode asks for; results of SELU are at y."""
+    """Store vectors at their positions relative to c, after the operation of the mode; results of SELU are at y."""
 
     def store(finish):
         for vector, place in outputs:
@@ -217,7 +217,7 @@ def _store_outputs(builder, outputs, work, c, mode, y):
 
 
 def make_product(rows, vectors, lanes):
-    """Makes a function for `rows` pixels and `vectors` vectors of output channels.
+    """Make a function for `rows` pixels and `vectors` vectors of output channels.
 
     The function computes, for every pixel i and channel j,
 
@@ -271,7 +271,7 @@ def make_product(rows, vectors, lanes):
 
 
 def make_combine_tiles(vectors, lanes):
-    """Makes a function that adds up the products of `products.go_up_in_tiles`, for `vectors` vectors of output channels.
+    """Make a function that adds the products of `products.go_up_in_tiles`, for `vectors` vectors of output channels.
 
     The function reads 9 x count pixels from work[tiles] on, and writes 2 x 2 x count pixels, every second one in rows and columns,
     of an array of so many channels and with lines of `pitch` pixels, from work[c] on; for the rest see `make_product`.
@@ -318,7 +318,7 @@ def make_combine_tiles(vectors, lanes):
 
 
 def make_accumulate(rows, vectors, lanes):
-    """Makes a function for `rows` rows and `vectors` vectors of a matrix of gradients.
+    """Make a function for `rows` rows and `vectors` vectors of a matrix of gradients.
 
     The function adds to gradients[c + i * c_step + j], for every row i and column j, the products
 
@@ -373,7 +373,7 @@ def make_accumulate(rows, vectors, lanes):
 
 @intrinsic
 def add_eight(typing_context, work, result, a, b, c, d):
-    """Computes (a + b) + (c + d) of eight numbers at each of these places in work."""
+    """Compute (a + b) + (c + d) of eight numbers at each of these positions in work."""
 
     def generate(context, builder, signature, arguments):
         work = _data(context, builder, signature, arguments, 0)
@@ -387,7 +387,7 @@ def add_eight(typing_context, work, result, a, b, c, d):
 
 @intrinsic
 def compare_line(typing_context, work, packed, picture, line, count, offsets, pixels, scale, sums, gradient, factor):
-    """Compares a line of a reconstruction with that of the picture.
+    """Compare a line of a reconstruction with that of the picture.
 
     The reconstruction is the ReLU of work[line + e] * scale + packed[offsets + e], the picture is picture[pixels + e] / 255, for
     all e below count, a multiple of 16. Squared differences are added to the 16 numbers at work[sums]. Unless gradient is

@@ -1,4 +1,8 @@
-"""The choice among several kinds of emitters: which kind gets the next turn."""
+"""The choice among several kinds of emitters: which kind gets the next turn.
+
+The bandit counts turns, not emitters, and counts bootstraps and emitter steps separately: a new emitter yields more than an old
+one, whatever its kind.
+"""
 
 from __future__ import annotations
 
@@ -28,6 +32,7 @@ class KindChoice:
 
     @staticmethod
     def of(parameters: Parameters) -> KindChoice:
+        """Make the choice that the parameters describe."""
         window, exploration = parameters.bandit_window, parameters.bandit_exploration
         return KindChoice(parameters.emitter_choice, window=window, exploration=exploration)
 

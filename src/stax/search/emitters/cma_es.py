@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from stax.search.parameters import Parameters
 
 MOST_GENES = 1000
-"""Largest genome: with n genes the covariance matrix has n x n numbers, and is decomposed once a generation."""
+"""Largest genome: with n genes the covariance matrix has n x n numbers. It is decomposed once a generation, and once more when an
+emitter starts, or runs again after another one."""
 
 
 class CmaEmitter(SeparableCmaEmitter):

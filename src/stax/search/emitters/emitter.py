@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from stax.search.parameters import Parameters
 
 COMPARED_GENERATIONS = 20
-"""How many generations at either end of its history the stagnation rule compares."""
+"""Number of generations at either end of the history that the stagnation rule compares."""
 
 
 class Memory(UserDict[str, NDArray[np.float64]]):
-    """What an emitter remembers for its kind: numbers and arrays of numbers by name, each kept as an array of float64.
+    """The memory of an emitter: numbers and arrays of numbers by name, each kept as an array of float64.
 
-    They are turned into that when they are put in, so that they are the same when they come back from a file.
+    They are converted when they are put in, so that they are the same when they are read back from a file.
     """
 
     def __setitem__(self, name: str, value: Any) -> None:
@@ -45,9 +45,9 @@ class Emitter:
 
     id: int
     kind: str
-    """The name of its kind, as `emitter_kinds` has it."""
+    """Name of its kind, as in the parameter `emitter_kinds`."""
     parameters: Parameters
-    """Those of the search."""
+    """Parameters of the search."""
     ancestor: PolicySet
     """The rewarding policy it was made from; its novelty is the emitter's."""
     sigma: float
@@ -66,10 +66,10 @@ class Emitter:
     """Progress of the population after each generation, the initial one first: its rewards, unless the kind climbs something else."""
     evaluations: int = 0
     kept: int = 0
-    """Of these, policies that entered the reward archive or became novelty candidates."""
+    """Number of these that entered the reward archive or became novelty candidates."""
     improvement: float = 0.0
     memory: Memory = field(default_factory=Memory)
-    """Whatever else its kind wants to remember."""
+    """Numbers and arrays that its kind needs from one generation to the next."""
 
     @property
     def generations(self) -> int:
@@ -82,26 +82,26 @@ class Emitter:
 
 @dataclass(frozen=True)
 class EmitterRecord:
-    """What became of an emitter."""
+    """The record of an emitter."""
 
     id: int
     ancestor: int
     """Id of the policy it was made from."""
     reward_area: int
-    """The area of that policy."""
+    """Reward area of that policy."""
     born: int
     sigma: float
     generations: int
     evaluations: int
     improvement: float
     first_reward: float
-    """The ancestor's."""
+    """Reward of the ancestor."""
     best_reward: float
     ended_by: str
-    """"no improvement" after its bootstrap, "stagnation", "evaluations failed" if none of its first population could be evaluated,
-    a reason of its kind's own ("convergence" of CMA-ES), or nothing while it may still run."""
+    """Why it ended: "no improvement" after its bootstrap, "stagnation", "evaluations failed" if none of its first population could be
+    evaluated, a reason of its kind ("convergence" of CMA-ES); empty while it may still run."""
     kind: str = "elitist"
-    """The only one there was before there were others."""
+    """Name of its kind; earlier versions had this one only."""
 
     @staticmethod
     def of(emitter: Emitter, ended_by: str = "") -> EmitterRecord:
@@ -122,7 +122,7 @@ class EmitterRecord:
 
 
 def emitter_sigma(ancestor: PolicySet, around: PolicySet, *, otherwise: float, rule: str = "distance") -> float:
-    """sigma_i: a third of the distance to the nearest other policy; `otherwise` if there is none or it is the same.
+    """Return sigma_i: a third of the distance to the nearest other policy; `otherwise` if there is none or it is the same.
 
     With that standard deviation in every gene, a mutation of n genes is sqrt(n) times as long as sigma_i, and lands far beyond
     the nearest policy. The rule "length" divides by sqrt(n): mutations then have a third of that distance as their length.
@@ -137,7 +137,7 @@ def emitter_sigma(ancestor: PolicySet, around: PolicySet, *, otherwise: float, r
 
 
 def emitter_improvement(history: list[NDArray[np.float64]], generations: int) -> float:
-    """I: progress (rewards) of the last `generations`/2 generations minus that of the first, over generations times population.
+    """Return I: progress (rewards) of the last `generations`/2 generations minus that of the first, over generations times population.
 
     A population with failed evaluations may begin smaller than it becomes: those missing count as the mean of those there.
     """
@@ -150,12 +150,12 @@ def emitter_improvement(history: list[NDArray[np.float64]], generations: int) ->
 
 
 def history_window(genome_size: int, population: int) -> int:
-    """How many generations the stagnation rule looks back on."""
+    """Return the number of generations that the stagnation rule looks back on."""
     return 120 + 20 * genome_size // population
 
 
 def stagnates(history: list[NDArray[np.float64]], window: int) -> bool:
-    """Whether, over a full window, the maximum or the median of the last 20 generations is not higher than that of the
+    """Return whether, over a full window, the maximum or the median of the last 20 generations is not higher than that of the
     first 20."""
     if len(history) < window:
         return False

@@ -1,7 +1,9 @@
 """CMA-ES with a diagonal covariance matrix (the package `cmaes`, after Hansen), and what both forms of CMA-ES share.
 
-The emitter's memory holds the state of the optimiser. When another emitter gets its turn, an optimiser is made from that state. What
-else it computes, the axes of its covariance, depends on the state alone, so it continues with the same bits after a checkpoint.
+The emitter's memory holds the state of the optimiser: the seven attributes of it that change, as a test makes sure. When
+another emitter gets its turn, an optimiser is made from that state. What else it computes, the axes of its covariance, depends
+on the state alone, so it continues with the same bits after a checkpoint. Its random numbers are seeded anew from those of the
+search in each generation. Its linear algebra runs on one thread, because sums on two round differently.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """The base class of explorers: where new genomes come from during exploration, and which policies are kept.
 
 To add a way of exploring, write a subclass of `Explorer` with the method `generation` in a file of its own, and name it in a row of
-the table of methods (`stax.search.methods`). An explorer has no state: all that changes is in the attributes of the search.
+the table of methods (`stax.search.methods`). An explorer has no state: all that changes is in the containers of
+the search.
 """
 
 from __future__ import annotations
@@ -14,18 +15,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stax.errors import InvalidInputError
-from stax.search.grid import Elites
+from stax.search.grid import Elites, Grid
 from stax.search.policy_set import GrowingSet, PolicySet
 from stax.search.variation import mutate, random_genomes
 from stax.search.vocabulary import Origin
-from stax.tasks.task import Genomes, Rollouts
+from stax.tasks.task import Genomes
 
 if TYPE_CHECKING:
     from stax.search.parameters import Parameters
-    from stax.search.search import Search
+    from stax.search.search import Answer, Batch, Search
 
-Asking = Generator[Genomes, Rollouts, None]
-"""A part of the search that asks for evaluations by yielding genomes."""
+Asking = Generator["Batch | None", "Answer | None", None]
+"""A part of a search. It yields a batch of genomes and is sent their rollouts, or yields None at rest and is sent None."""
 
 
 class Explorer(ABC):
@@ -59,7 +60,7 @@ class Explorer(ABC):
         if parameters.emitters and self.no_emitters_because:
             raise InvalidInputError(f"Parameter emitters must be false for {method}, {self.no_emitters_because}, not True.")
 
-    def make_archive(self, search: Search, like: PolicySet) -> GrowingSet | Elites:
+    def make_archive(self, parameters: Parameters, grid: Grid | None, like: PolicySet) -> GrowingSet | Elites:
         """Make the empty novelty archive A_Nov, for policies with columns like these."""
         return GrowingSet(like)
 
@@ -69,11 +70,11 @@ class Explorer(ABC):
         policies = yield from search.evaluate(*self.draw(search, wanted), Origin.INITIAL)
         if not len(policies):
             raise RuntimeError(
-                f"All {wanted} evaluations of the initial population failed on task {search.task.name!r}, so there is nobody to search with."
+                f"All {wanted} evaluations of the initial population failed on task {search.task.name!r}, so there is no policy to search with."
             )
-        search.population = policies
-        search.offspring = policies.take(slice(0, 0))
-        search.found_rewards(policies)
+        search.containers.population = policies
+        search.containers.offspring = policies.take(slice(0, 0))
+        search.containers.store_candidates(policies)
 
     def explore(self, search: Search) -> Asking:
         """Explore for one chunk of the budget."""
@@ -92,7 +93,7 @@ class Explorer(ABC):
         return genomes, np.full(count, -1)
 
     @staticmethod
-    def offspring_of(search: Search, parents: PolicySet) -> Generator[Genomes, Rollouts, PolicySet]:
+    def offspring_of(search: Search, parents: PolicySet) -> Generator[Batch | None, Answer | None, PolicySet]:
         """Evaluate m mutated copies of each parent."""
         parameters = search.parameters
         parents = parents.take(np.repeat(np.arange(len(parents)), parameters.offspring_per_parent))

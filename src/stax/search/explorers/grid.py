@@ -9,6 +9,7 @@ from stax.search.grid import Elites, Grid
 from stax.search.policy_set import PolicySet
 
 if TYPE_CHECKING:
+    from stax.search.parameters import Parameters
     from stax.search.search import Search
 
 
@@ -24,16 +25,15 @@ class GridExplorer(Explorer):
     no_emitters_because = "which has no population to explore with"
     needs_grid = True
 
-    def make_archive(self, search: Search, like: PolicySet) -> Elites:
-        equals_replace = search.parameters.elite_replacement == "not-worse"
-        return Elites(like, cast(Grid, search.grid), equals_replace=equals_replace)
+    def make_archive(self, parameters: Parameters, grid: Grid | None, like: PolicySet) -> Elites:
+        return Elites(like, cast(Grid, grid), equals_replace=parameters.elite_replacement == "not-worse")
 
     def start(self, search: Search) -> Asking:
         yield from super().start(search)
-        search.novelty_archive.append(search.population)
+        search.novelty_archive.append(search.containers.population)
 
     def generation(self, search: Search) -> Asking:
         elites = search.novelty_archive.policies
         chosen = search.random.parents.integers(len(elites), size=search.parameters.population_size)
-        search.offspring = yield from self.offspring_of(search, elites.take(chosen))
-        search.novelty_archive.append(search.offspring)
+        search.containers.offspring = yield from self.offspring_of(search, elites.take(chosen))
+        search.novelty_archive.append(search.containers.offspring)

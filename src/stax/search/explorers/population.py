@@ -33,32 +33,32 @@ class PopulationExplorer(Explorer):
             self.descriptors, self.descriptors_because = ("learned",), "whose selection needs surprise"
 
     def generation(self, search: Search) -> Asking:
-        parameters = search.parameters
+        parameters, containers = search.parameters, search.containers
 
         # Generate offspring from the population, and evaluate them
-        offspring = yield from self.offspring_of(search, search.population)
+        offspring = yield from self.offspring_of(search, containers.population)
 
         # Novelty; of the parents again too, since the archive has grown
-        family = PolicySet.concat([search.population, offspring])
-        search.references.surround(family)
-        search.measure_novelty(family)
-        offspring = family.take(slice(len(search.population), None))
+        family = PolicySet.concat([containers.population, offspring])
+        containers.references.surround(family)
+        containers.measure_novelty(family)
+        offspring = family.take(slice(len(containers.population), None))
 
         # Store rewarding policies as emitter candidates, and N_Q offspring in the novelty archive
-        search.found_rewards(offspring)
+        containers.store_candidates(offspring)
         if parameters.archive_selection == "most-novel":
             stored = select(offspring.novelty[:, None], parameters.archive_additions)
         else:
             stored = sample(search.random.archive, len(offspring), parameters.archive_additions)
-        search.add_to_novelty_archive(offspring.take(stored))
+        containers.store_novel(offspring.take(stored))
 
         # NSGA-II selection over parents and offspring
         if parameters.population_update == "selection":
             survivors = select(self.objective_values(search, family), parameters.population_size)
         else:
-            survivors = np.arange(len(search.population))
-        search.population, search.offspring = family.take(survivors), offspring
-        search.surround()
+            survivors = np.arange(len(containers.population))
+        containers.population, containers.offspring = family.take(survivors), offspring
+        containers.surround()
 
     def objective_values(self, search: Search, policies: PolicySet) -> NDArray[np.float64]:
         """Return the values (n, objectives) that selection maximises."""

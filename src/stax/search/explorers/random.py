@@ -34,6 +34,7 @@ class RandomExplorer(Explorer):
     def generation(self, search: Search) -> Asking:
         parameters = search.parameters
         wanted = parameters.population_size * parameters.offspring_per_parent
-        search.offspring = yield from search.evaluate(*self.draw(search, wanted), Origin.EXPLORATION)
-        stored = sample(search.random.archive, len(search.offspring), parameters.archive_additions)
-        search.novelty_archive.append(search.offspring.take(stored))
+        offspring = yield from search.evaluate(*self.draw(search, wanted), Origin.EXPLORATION)
+        search.containers.offspring = offspring
+        stored = sample(search.random.archive, len(offspring), parameters.archive_additions)
+        search.novelty_archive.append(offspring.take(stored))

@@ -1,4 +1,4 @@
-"""Which pairs are near (broad phase), where they touch (narrow phase), and in which order they are solved."""
+"""Contacts: which pairs are near (broad phase), where they touch (narrow phase), and the order in which they are solved."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ from .scene import (
 
 @compiled
 def reset(worlds, lane):
-    """Puts every body of one world at its start, at rest, with no memory of contacts."""
+    """Put every body of one world at its start, at rest, without contacts."""
     world = world_at(worlds, lane)
     world.body[:] = ZERO
     world.hinge[:] = ZERO
@@ -90,7 +90,7 @@ def reset(worlds, lane):
 
 @compiled
 def box_at(body, x, y, sine, cosine):
-    """The axis-aligned box around a body at a pose."""
+    """Return the axis-aligned box around a body at a pose."""
     if body == BALL:
         return x - BALL_RADIUS, y - BALL_RADIUS, x + BALL_RADIUS, y + BALL_RADIUS
     x0 = y0 = BIG
@@ -108,7 +108,7 @@ def box_at(body, x, y, sine, cosine):
 
 @compiled
 def move_fat_box(world, body):
-    """Refits a body's fattened box if this step's sweep left it."""
+    """Refit a body's fattened box if this step's sweep left it."""
     ax0, ay0, ax1, ay1 = box_at(
         body, world.body[body, X_0], world.body[body, Y_0], world.body[body, SIN_0], world.body[body, COS_0]
     )
@@ -168,14 +168,14 @@ def update_contacts(world):
 
 @compiled
 def vertex(body, index):
-    """A corner of a box, counter-clockwise from the lower left."""
+    """Return a corner of a box, counter-clockwise from the lower left."""
     hx, hy = HALF_SIZE[body, 0], HALF_SIZE[body, 1]
     return (-hx if index == 0 or index == 3 else hx), (-hy if index < 2 else hy)
 
 
 @compiled
 def edge_normal(index):
-    """The outward normal of the edge from corner `index` to the next."""
+    """Return the outward normal of the edge from corner `index` to the next."""
     if index == 0:
         return ZERO, -ONE
     if index == 1:
@@ -196,7 +196,7 @@ def unit(x, y):
 
 @compiled
 def collide(world, pair):
-    """Renews a pair's manifold; impulses follow the features that meet again."""
+    """Update a pair's manifold; impulses follow features that meet again."""
     world.tally[pair, ENABLED] = 1
     if PAIRS[pair, 1] == BALL:
         _collide_ball(world, pair)
@@ -260,7 +260,7 @@ def _collide_ball(world, pair):
 
 @compiled
 def _deepest_edge(world, body, other):
-    """The edge of `body` that separates it best from `other`, and by how much."""
+    """Return the edge of `body` with the largest separation from `other`, and the separation."""
     best, best_edge = -BIG, 0
     sa, ca = world.body[body, SIN], world.body[body, COS]
     so, co = world.body[other, SIN], world.body[other, COS]
@@ -281,7 +281,7 @@ def _deepest_edge(world, body, other):
 
 @compiled
 def _collide_boxes(world, pair):
-    """Clips the incident edge of one box against the sides of the other's reference edge."""
+    """Clip the incident edge of one box against the sides of the other's reference edge."""
     a, b = PAIRS[pair, 0], PAIRS[pair, 1]
     old_points = world.tally[pair, POINTS]
     old_feature_0, old_feature_1 = world.tally[pair, FEATURE_0], world.tally[pair, FEATURE_1]
@@ -375,7 +375,7 @@ def _collide_boxes(world, pair):
 
 @compiled
 def manifold_at(world, pair, point):
-    """Normal (from the first body to the second), contact point on the incident shape and separation, at the bodies' poses."""
+    """Return the normal (from first to second body), contact point on the incident shape and separation, at these poses."""
     if world.tally[pair, FLIPPED]:
         reference, incident = PAIRS[pair, 1], PAIRS[pair, 0]
     else:
@@ -397,7 +397,7 @@ def manifold_at(world, pair, point):
 
 @compiled
 def newest_contact(world, body, below, touching):
-    """The youngest pair of a body (any body: -1) born before `below`; -1 if there is none. Touching pairs only, if asked."""
+    """Return the youngest pair of a body (any body: -1) born before `below`, or -1; with `touching`, only of touching pairs."""
     newest, found = -1, -1
     for pair in range(PAIR_COUNT):
         born = world.tally[pair, BORN]
@@ -420,7 +420,7 @@ def is_gathered(world, pair, count):
 
 @compiled
 def _gather(world, body, count):
-    """Appends a body's touching pairs that are not gathered yet, newest first."""
+    """Append a body's touching pairs that are not gathered yet, newest first."""
     pair = newest_contact(world, body, world.counts[CLOCK], True)
     while pair >= 0:
         if not is_gathered(world, pair, count):
@@ -432,7 +432,7 @@ def _gather(world, body, count):
 
 @compiled
 def gather_islands(world):
-    """Orders the touching pairs as Box2D's walk over bodies, contacts and hinges meets them, the arm's island first."""
+    """Order the touching pairs as Box2D's walk over bodies, contacts and hinges meets them, the arm's island first."""
     touching = with_ball = False
     for pair in range(PAIR_COUNT):
         if world.tally[pair, POINTS]:

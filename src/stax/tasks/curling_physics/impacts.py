@@ -1,4 +1,4 @@
-"""Time-of-impact sub-steps: fast bodies that would pass into each other within a step are stopped where they meet."""
+"""Time-of-impact sub-steps, which stop fast bodies where they meet instead of letting them pass into each other."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ from .velocities import load_contact, load_velocities, points_to_solve, solve_co
 
 @compiled
 def solve_impacts(world, spare, plans):
-    """Replays the step from each impact that it ran past, earliest first, working in a set of lanes of its own."""
+    """Repeat the step from each impact that it passed, earliest first, in separate lanes."""
     world.body[:, ALPHA] = ZERO
     world.contact[:, IMPACT] = -ONE
     world.tally[:, SUB_STEPS] = 0
@@ -101,7 +101,7 @@ def _solve_impact(world, pair, alpha, spare, plans):
 
 @compiled
 def _correct_positions(world, contacts, a, b):
-    """Pulls the two bodies of the impact apart; the others in the sub-step stay where they are."""
+    """Push the two bodies of the impact apart; the others in the sub-step stay where they are."""
     for _ in range(TOI_POSITION_ITERATIONS):
         least = ZERO
         for slot in range(contacts):
@@ -116,7 +116,7 @@ def _correct_positions(world, contacts, a, b):
 
 @compiled
 def _solve_velocities(world, contacts, spare, plans):
-    """Velocity iterations on the contacts alone, without warm start: hinges wait for the next step, as in Box2D."""
+    """Do velocity iterations on the contacts alone, without warm start: hinges wait for the next step, as in Box2D."""
     load_velocities(world, spare[0], 0)
     for slot in range(contacts):
         load_contact(world, world.tally[slot, ORDER], spare[0], 0, slot, ZERO)
@@ -129,7 +129,7 @@ def _solve_velocities(world, contacts, spare, plans):
 
 @compiled
 def _shift_sweep(world, body, alpha):
-    """Moves the start of a body's sweep to a later fraction of the step."""
+    """Move the start of a body's sweep to a later fraction of the step."""
     share = (alpha - world.body[body, ALPHA]) / (ONE - world.body[body, ALPHA])
     world.body[body, X_0] = (ONE - share) * world.body[body, X_0] + share * world.body[body, X]
     world.body[body, Y_0] = (ONE - share) * world.body[body, Y_0] + share * world.body[body, Y]
@@ -142,7 +142,7 @@ def _shift_sweep(world, body, alpha):
 
 @compiled
 def _sweep_to(world, body, alpha):
-    """Puts a body where it was at that fraction of the step, and remembers where it had got to."""
+    """Put a body where it was at that fraction of the step, and save its pose at the end of the step."""
     for column in range(ALPHA + 1):
         world.backup[body, column] = world.body[body, column]
     _shift_sweep(world, body, alpha)
@@ -158,7 +158,7 @@ def _undo_sweep(world, body):
 
 @compiled
 def _gather_impact_contacts(world, body, alpha, count):
-    """Adds what the body touches at the time of impact to the sub-step, newest contact first."""
+    """Add what the body touches at the time of impact to the sub-step, newest contact first."""
     pair = newest_contact(world, body, world.counts[CLOCK], False)
     while pair >= 0:
         if not is_gathered(world, pair, count):
@@ -179,7 +179,7 @@ def _gather_impact_contacts(world, body, alpha, count):
 
 @compiled
 def _next_impact(world):
-    """The pair with the earliest impact in the rest of the step, and when; -1 if there is none. Newest pairs go first."""
+    """Return the pair with the earliest impact in the rest of the step, and its time; -1 for none. Newest pairs go first."""
     first, earliest = -1, ONE
     pair = newest_contact(world, -1, world.counts[CLOCK], False)
     while pair >= 0:
@@ -194,7 +194,7 @@ def _next_impact(world):
 
 @compiled
 def _impact_of(world, a, b):
-    """The fraction of the step at which two bodies meet, 1 if they don't."""
+    """Return the fraction of the step at which two bodies meet, or 1 if they do not."""
     start = max(world.body[a, ALPHA], world.body[b, ALPHA])
     if world.body[a, ALPHA] < start:
         _shift_sweep(world, a, start)
@@ -208,7 +208,7 @@ def _impact_of(world, a, b):
 
 @compiled
 def _stay_apart(world, a, b):
-    """Whether the sweeps are too short for the two to meet: spares most pairs the search for a root."""
+    """Return whether the sweeps are too short for the two to meet, which saves most pairs the search for a root."""
     distance, _, _, _ = _closest_features(
         a,
         b,
@@ -220,7 +220,7 @@ def _stay_apart(world, a, b):
 
 @compiled
 def _longest_move(world, body):
-    """No point of a body's core moves farther than this in its sweep."""
+    """Return an upper bound of the distance that any point of a body's core moves in its sweep."""
     move = abs(world.body[body, X] - world.body[body, X_0]) + abs(world.body[body, Y] - world.body[body, Y_0])
     return (
         move
@@ -231,13 +231,13 @@ def _longest_move(world, body):
 
 @compiled
 def _target(a, b):
-    """The distance between two cores that counts as an impact."""
+    """Return the distance between two cores that counts as an impact."""
     return max(LINEAR_SLOP, RADIUS[a] + RADIUS[b] - THREE * LINEAR_SLOP)
 
 
 @compiled
 def _pose_during(world, body, t, whole_turns):
-    """Position, sine and cosine of a body at a fraction of its sweep."""
+    """Return position, sine and cosine of a body at a fraction of its sweep."""
     angle = (ONE - t) * (world.body[body, ANGLE_0] - whole_turns) + t * (world.body[body, ANGLE] - whole_turns)
     return (
         (ONE - t) * world.body[body, X_0] + t * world.body[body, X],
@@ -254,7 +254,7 @@ def _whole_turns(world, body):
 
 @compiled
 def _time_of_impact(world, a, b):
-    """Conservative advancement: whether the pair comes within reach in its sweep, and at which fraction of it."""
+    """Find by conservative advancement whether the pair comes within reach in its sweep, and at which fraction of it."""
     target = _target(a, b)
     tolerance = f32(0.25) * LINEAR_SLOP
     turns_a, turns_b = _whole_turns(world, a), _whole_turns(world, b)
@@ -283,7 +283,7 @@ def _time_of_impact(world, a, b):
                 return False, t1
             if s1 <= target + tolerance:
                 return True, t1
-            # A root of separation = target, by turns bisection and false position.
+            # Find a root of separation = target, alternating between bisection and false position.
             low, high = t1, t2
             for i in range(50):
                 if i & 1:
@@ -320,7 +320,7 @@ def _corner(body, at, index):
 
 @compiled
 def _point_to_box(body, at, x, y):
-    """Distance from a point to a box, and the nearest feature: a corner (-1 - index) or an edge (index)."""
+    """Return the distance from a point to a box, and the nearest feature: a corner (-1 - index) or an edge (index)."""
     dx, dy = x - at[0], y - at[1]
     px, py = at[3] * dx + at[2] * dy, -at[2] * dx + at[3] * dy
     hx, hy = HALF_SIZE[body, 0], HALF_SIZE[body, 1]
@@ -335,7 +335,7 @@ def _point_to_box(body, at, x, y):
 
 @compiled
 def _closest_features(a, b, at_a, at_b):
-    """Distance between the cores of two shapes, the kind of the features that are nearest, and which they are."""
+    """Return the distance between the cores of two shapes, and the type and the indices of the nearest features."""
     best, kind, ia, ib = BIG, _CORNERS, 0, 0
     for j in range(1 if b == BALL else 4):
         x, y = _corner(b, at_b, j)
@@ -354,7 +354,7 @@ def _closest_features(a, b, at_a, at_b):
 
 @compiled
 def _separating_axis(a, b, at_a, at_b, kind, ia, ib):
-    """A point and a direction: of the face in its body's frame, or for two corners the line between them in the world."""
+    """Return a point and a direction: of the face in its body's frame, or of the line between two corners in the world."""
     if kind == _CORNERS:
         ax, ay = _corner(a, at_a, ia)
         bx, by = _corner(b, at_b, ib)
@@ -369,7 +369,7 @@ def _separating_axis(a, b, at_a, at_b, kind, ia, ib):
 
 @compiled
 def _support(body, at, x, y):
-    """The corner of a shape that lies farthest in a direction of the world."""
+    """Return the corner of a shape that lies farthest in a direction of the world."""
     if body == BALL:
         return 0
     lx, ly = at[3] * x + at[2] * y, -at[2] * x + at[3] * y

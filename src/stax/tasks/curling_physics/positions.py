@@ -1,4 +1,4 @@
-"""Integration of velocities, and the correction of what overlaps or has come apart."""
+"""Integration of velocities, and correction of bodies that overlap or hinges that have come apart."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ from .scene import (
 
 @compiled
 def advance(world, body, dt):
-    """Moves a body by its velocity, which is limited to Box2D's largest step."""
+    """Move a body by its velocity, which is limited to Box2D's largest step."""
     vx, vy, w = world.body[body, VX], world.body[body, VY], world.body[body, SPIN]
     dx, dy = dt * vx, dt * vy
     square = dx * dx + dy * dy
@@ -69,7 +69,7 @@ def advance(world, body, dt):
 
 @compiled
 def correct_contact(world, pair, point, share, move_a, move_b):
-    """Pushes the bodies of a contact apart by a share of its overlap; tells the separation before."""
+    """Push the bodies of a contact apart by a share of its overlap; return the separation before."""
     a, b = PAIRS[pair, 0], PAIRS[pair, 1]
     nx, ny, px, py, depth = manifold_at(world, pair, point)
     if world.tally[pair, FLIPPED]:
@@ -111,7 +111,7 @@ def _solve_contact_positions(world, first, last):
 
 @compiled
 def _solve_hinge_position(world, hinge):
-    """Brings a hinge's two anchors together and its angle within the limits; tells whether it was near enough."""
+    """Bring a hinge's two anchors together and its angle within the limits; return whether it was near enough."""
     a, b = HINGE_A[hinge], HINGE_B[hinge]
     ma, mb, ia, ib = INV_MASS[a], INV_MASS[b], INV_INERTIA[a], INV_INERTIA[b]
     angular_error = ZERO
@@ -157,7 +157,7 @@ def _solve_hinge_position(world, hinge):
 
 @compiled
 def solve_positions(world, with_arm, first, last):
-    """Corrects one island: the contacts `first` to `last` in order and, if it is the arm's, the hinges."""
+    """Correct one island: the contacts `first` to `last` in order and, if it is the arm's, the hinges."""
     for _ in range(POSITION_ITERATIONS):
         solved = True
         if first < last:

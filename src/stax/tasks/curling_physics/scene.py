@@ -99,7 +99,7 @@ FREE, AT_LOWER, AT_UPPER = 0, 1, 2
 
 
 class World(NamedTuple):
-    """The whole state of the scene; the columns are named below."""
+    """State of the scene; the columns are named below."""
 
     body: np.ndarray  # (7, 18) float32, a row a body
     contact: np.ndarray  # (9, 5) float32, a row a pair
@@ -130,7 +130,7 @@ CLOCK, FIRST, LIMIT_STATE, LIMIT_STATE_1, ARM_CONTACTS, ALL_CONTACTS, ALL_ITERAT
 
 
 def new_worlds(lanes: int) -> World:
-    """Room for several worlds; `reset` puts the bodies of one in place."""
+    """Allocate several worlds; `reset` puts the bodies of one in place."""
     return World(
         np.zeros((lanes, BODIES, 18), f32),
         np.zeros((lanes, PAIR_COUNT, 5), f32),
@@ -157,7 +157,7 @@ def world_at(worlds, lane):
 
 @compiled
 def face(world, body):
-    """Keeps sine and cosine with the angle; the ball looks the same from all sides."""
+    """Update sine and cosine of the angle; the ball's are not needed."""
     if body != BALL:
         world.body[body, SIN] = math.sin(world.body[body, ANGLE])
         world.body[body, COS] = math.cos(world.body[body, ANGLE])
@@ -165,6 +165,6 @@ def face(world, body):
 
 @compiled
 def start_sweep(world, body):
-    """The sweep of the step starts where the body is."""
+    """Start the sweep of the step at the body's pose."""
     for column in range(5):
         world.body[body, X_0 + column] = world.body[body, X + column]

@@ -1,4 +1,10 @@
-"""One step of several worlds."""
+"""One step of several worlds.
+
+The worlds of a pool are sorted by how many contacts they have, so that few lanes of a block wait for others. After every
+`ROUND` iterations, the worlds whose numbers are, bit for bit, those of `PERIOD` iterations before leave their lanes to the next
+worlds of the pool (see `velocities`). An arm that rests often repeats itself in this way, and one that swings freely hardly
+ever does. Each lane does exactly what it would do alone, so the grouping changes no bit.
+"""
 
 from __future__ import annotations
 
@@ -83,7 +89,7 @@ class Solver(NamedTuple):
 
 
 def _aligned_zeros(shape: tuple[int, ...], dtype: type) -> np.ndarray:
-    """Zeros that begin where a cache line does; a vector that lies in two lines takes longer to read."""
+    """Return zeros aligned to a cache line; a vector that lies in two lines takes longer to read."""
     size = int(np.prod(shape)) * np.dtype(dtype).itemsize
     memory = np.zeros(size + _CACHE_LINE, np.uint8)
     start = -memory.ctypes.data % _CACHE_LINE
@@ -111,7 +117,7 @@ def new_solver(pool: int) -> Solver:
 
 @compiled
 def step(worlds, solver, motors, active):
-    """One step of 1/60 s of the first `active` worlds of a pool, their hinges driven at the speeds `motors` (pool, 2)."""
+    """Do one step of 1/60 s of the first `active` worlds of a pool, their hinges driven at the speeds `motors` (pool, 2)."""
     _order_by_work(worlds, solver, active)
     _solve_velocities(worlds, solver, motors, active)
     for index in range(active):
@@ -122,8 +128,8 @@ def step(worlds, solver, motors, active):
 def _order_by_work(worlds, solver, active):
     """Find the contacts, and order the worlds, those with the most work first.
 
-    In a block a lane with fewer contacts waits for the others, so worlds with as many are put next to each other. Those that took
-    all iterations in the step before go first among them, since they are likely to do so again.
+    In a block, a lane with fewer contacts waits for the others, so worlds with equal numbers of contacts are put next to each other.
+    Those that took all iterations in the step before go first among them, since they are likely to do so again.
     """
     most = 0
     for index in range(active):
@@ -146,7 +152,7 @@ def _at_limit(world):
 
 @compiled
 def _solve_velocities(worlds, solver, motors, active):
-    """The velocity iterations of all worlds: as soon as one is done, the next takes its lane."""
+    """Do the velocity iterations of all worlds: as soon as one is done, the next takes its lane."""
     waiting = 0
     for block in range(BLOCKS):
         for l in range(LANES):
@@ -171,7 +177,7 @@ def _solve_velocities(worlds, solver, motors, active):
 
 @compiled
 def _load_next(worlds, solver, block, l, motors, waiting, active):
-    """Puts the next world that waits into a lane, or none if none does; tells which one waits then."""
+    """Put the next waiting world into a lane, or none if none waits; return the one that waits then."""
     if waiting == active:
         solver.needs[block, l] = 0
         return waiting
@@ -184,7 +190,7 @@ def _load_next(worlds, solver, block, l, motors, waiting, active):
 
 @compiled
 def _any_done(solver):
-    """Whether the iterations of any lane are over, be it of an empty one."""
+    """Return whether the iterations of any lane are over, empty lanes included."""
     done = False
     for block in range(BLOCKS):
         for l in range(LANES):
@@ -195,7 +201,7 @@ def _any_done(solver):
 
 @compiled
 def _find_contacts(world):
-    """Broad and narrow phase, islands, and whether hinges are at their limits."""
+    """Do broad and narrow phase, find islands, and update the limits of hinges."""
     if world.counts[FIRST]:
         find_new_contacts(world)
     update_contacts(world)
@@ -205,7 +211,7 @@ def _find_contacts(world):
 
 @compiled
 def _load(world, solver, block, l, motor_0, motor_1):
-    """Sets up the velocity iterations of one world."""
+    """Set up the velocity iterations of one world."""
     lane = solver.lanes[block]
     for body in range(FIRST_MOVING, BODIES):
         start_sweep(world, body)
@@ -228,7 +234,7 @@ def _load(world, solver, block, l, motor_0, motor_1):
 
 @compiled
 def _store(world, solver, block, l):
-    """Takes the velocities found, and the impulses."""
+    """Store the velocities and the impulses of the iterations."""
     lane = solver.lanes[block]
     world.counts[ALL_ITERATIONS] = solver.changed[block, l] != 0
     store_velocities(world, lane, l)
@@ -239,7 +245,7 @@ def _store(world, solver, block, l):
 
 @compiled
 def _end(world, spare, spare_plans):
-    """Moves the bodies by their velocities, corrects positions and looks for impacts missed."""
+    """Move the bodies by their velocities, correct positions and handle impacts that were missed."""
     arm_contacts, contacts = world.counts[ARM_CONTACTS], world.counts[ALL_CONTACTS]
     for body in range(FIRST_MOVING, BODIES):
         advance(world, body, DT)

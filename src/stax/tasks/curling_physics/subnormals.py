@@ -1,11 +1,13 @@
-"""Subnormal numbers flushed to zero while the simulator runs.
+"""Control of the processor's setting that flushes subnormal numbers to zero.
 
 An arm at rest has speeds that decay towards zero through the subnormal numbers, those below 1.2e-38 in 32 bits. Many processors take
 a hundred cycles and more for an operation on one, which made the solver three times slower than on ordinary numbers. The
-processor can treat them as zero instead. The switch belongs to the thread: a kernel turns it on for the time of its own work, and
-puts it back as it was.
+processor can treat them as zero instead. The setting belongs to the thread: a kernel changes it for the time of its own work, and
+restores it afterwards.
 
-On other processors than x86-64 nothing is switched.
+On processors other than x86-64 nothing is changed.
+
+The other two simulators make no subnormal numbers.
 """
 
 from __future__ import annotations
@@ -36,7 +38,7 @@ def _call_control(builder: Any, name: str, slot: Any) -> None:
 
 @intrinsic
 def float_control(typing_context):
-    """The control register of the calling thread's floating-point unit; 0 where it is not known."""
+    """Return the control register of the calling thread's floating-point unit; 0 where it is not known."""
 
     def generate(context, builder, signature, arguments):
         if not _on_x86(builder):
@@ -50,7 +52,7 @@ def float_control(typing_context):
 
 @intrinsic
 def set_float_control(typing_context, value):
-    """Set the control register of the calling thread's floating-point unit, as `float_control` returned it."""
+    """Set the control register of the calling thread's floating-point unit to a value that `float_control` returned."""
 
     def generate(context, builder, signature, arguments):
         if _on_x86(builder):

@@ -1,15 +1,15 @@
-"""Sequential impulses: the velocities that hinges, motors, limits and contacts allow, for several worlds side by side.
+"""Sequential impulses: the velocities that hinges, motors, limits and contacts allow, for several worlds at a time.
 
 Box2D runs 100 iterations a step, each a chain of operations that wait for each other. One world at a time would leave most of
-the processor idle, so the numbers of `LANES` worlds lie next to each other, and the compiler turns the innermost loop over
-lanes into vector instructions. Each lane does what it would do alone, operation by operation, so the result does not depend on
-the company it is in. Choices between cases are written as conditional values, not as branches, to keep the loops vectors.
+the processor idle. The numbers of `LANES` worlds are therefore next to each other in memory, and the compiler turns the innermost
+loop over lanes into vector instructions. Each lane does what it would do alone, operation by operation, so the result does not depend
+on the other lanes. Choices between cases are written as conditional values, not as branches, so that the loops can be vectorised.
 
 `lane` is one flat float32 array: number `row` of lane `l` is `lane[row + l]`, with the rows named below. There are several blocks of
 lanes, a row of `lanes` each, that are iterated by turns: while one waits for a result, the processor works on the next.
 
-The iterations of a world end before the hundredth if the rest of them cannot change anything: once its velocities and impulses are,
-bit for bit, what they were two iterations before, they go on to alternate between the same two states, or stay as they are.
+The iterations of a world end before the hundredth if the rest of them cannot change anything. Once its velocities and impulses are,
+bit for bit, what they were two iterations before, they would only alternate between the same two states, or stay as they are.
 """
 
 from __future__ import annotations
@@ -81,9 +81,9 @@ _VELOCITIES = LANES * 9
 _BODY_A, _BODY_B, _M_A, _I_A, _M_B, _I_B, _N_X, _N_Y, _MU = (LANES * row for row in range(9, 18))
 _K11, _K12, _K22, _INV11, _INV12, _INV22, _BLOCK = (LANES * row for row in range(18, 25))
 _RA_X, _RA_Y, _RB_X, _RB_Y, _N_MASS, _T_MASS, _BIAS, _N_IMPULSE, _T_IMPULSE = (LANES * row for row in range(25, 34))
-_POINT = LANES * 9  # from one point's rows to the next's
+_POINT = LANES * 9  # distance from one point's rows to the next's
 _SLOT_ROWS = 43
-_SLOT = LANES * _SLOT_ROWS  # from one slot to the next
+_SLOT = LANES * _SLOT_ROWS  # distance from one slot to the next
 # The hinges. Lever arms: p on link 0 to hinge 0, q on link 0 to hinge 1, r on link 1 to hinge 1. Matrices a of hinge 0 and b
 # of hinge 1: rows 1 and 2 are the point, row 3 the limit; the inverse determinants of the point alone and of all three.
 # Accumulated impulses: point, limit, motor; the motors' speeds and the limits' states.
@@ -103,9 +103,9 @@ PLAN_SIZE = PAIR_COUNT + 3
 _NEEDS_LANE, _NEEDS_LIMITS = 1 << 2 * PAIR_COUNT, 2 << 2 * PAIR_COUNT
 
 ROUND = 10
-"""Iterations from one look at which worlds are done to the next; `VELOCITY_ITERATIONS` is a multiple of it."""
+"""Iterations between checks of which worlds are done; `VELOCITY_ITERATIONS` is a multiple of it."""
 PERIOD = 2
-"""Iterations after which a state must be back for its world to be done; `ROUND` is a multiple of it."""
+"""Iterations after which a state must recur for its world to be done; `ROUND` is a multiple of it."""
 
 _M0, _I0 = INV_MASS[LINK_0], INV_INERTIA[LINK_0]
 _M1, _I1 = INV_MASS[LINK_1], INV_INERTIA[LINK_1]
@@ -136,7 +136,7 @@ def store_velocities(world, lane, l):
 
 @compiled
 def load_contact(world, pair, lane, l, slot, ratio):
-    """Fills a slot: lever arms, effective masses and restitution of a touching pair, and its impulses of the step before."""
+    """Fill a slot: lever arms, effective masses and restitution of a touching pair, and its impulses of the step before."""
     at = _SLOT * slot + l
     a, b = PAIRS[pair, 0], PAIRS[pair, 1]
     ma, mb, ia, ib = INV_MASS[a], INV_MASS[b], INV_INERTIA[a], INV_INERTIA[b]
@@ -153,7 +153,7 @@ def load_contact(world, pair, lane, l, slot, ratio):
         lane[at + row] = ZERO
     for j in range(world.tally[pair, POINTS]):
         nx, ny, px, py, depth = manifold_at(world, pair, j)
-        # Midway between the two surfaces.
+        # The contact point is midway between the two surfaces.
         if world.tally[pair, FLIPPED]:
             ox, oy = px + (radius_b - depth) * nx, py + (radius_b - depth) * ny
             ix, iy = px - radius_a * nx, py - radius_a * ny
@@ -189,7 +189,7 @@ def load_contact(world, pair, lane, l, slot, ratio):
 
 @compiled
 def _load_block(lane, at, ma, mb, ia, ib):
-    """The matrix of both points' normals; if they are nearly the same constraint, the second point is dropped."""
+    """Compute the matrix of both points' normals; if they are nearly the same constraint, drop the second point."""
     nx, ny, second = lane[at + _N_X], lane[at + _N_Y], at + _POINT
     a1 = lane[at + _RA_X] * ny - lane[at + _RA_Y] * nx
     b1 = lane[at + _RB_X] * ny - lane[at + _RB_Y] * nx
@@ -214,7 +214,7 @@ def _load_block(lane, at, ma, mb, ia, ib):
 
 @compiled
 def clear_contact(lane, l, slot):
-    """An empty slot: no masses, no bodies, no effect."""
+    """Empty a slot: no masses, no bodies, no effect."""
     at = _SLOT * slot + l
     for row in range(_VELOCITIES, _SLOT, LANES):
         lane[at + row] = ZERO
@@ -227,7 +227,7 @@ def points_to_solve(lane, l, slot):
 
 @compiled
 def needs_of(lane, l, contacts, at_limit):
-    """What a lane needs, in bits, of which those of several lanes can be joined: two for each slot, and those named below."""
+    """Return what a lane needs, as bits that can be joined over lanes: two for each slot, and those named below."""
     needs = _NEEDS_LANE
     if at_limit:
         needs |= _NEEDS_LIMITS
@@ -238,7 +238,7 @@ def needs_of(lane, l, contacts, at_limit):
 
 @compiled
 def make_plans(needs, plans):
-    """The plan of each block, from the needs of its lanes."""
+    """Make the plan of each block from the needs of its lanes."""
     for block in range(BLOCKS):
         joined = np.int32(0)
         for l in range(LANES):
@@ -252,7 +252,7 @@ def make_plans(needs, plans):
 
 @compiled
 def store_contact(world, pair, lane, l, slot):
-    """Keeps the impulses for the next step's warm start."""
+    """Store the impulses for the next step's warm start."""
     at = _SLOT * slot + l
     for j in range(2):
         world.point[pair, j, OLD_NORMAL] = lane[at + _POINT * j + _N_IMPULSE]
@@ -277,7 +277,7 @@ def warm_start_contact(lane, l, slot):
 
 @compiled
 def load_hinges(world, lane, l, ratio, motor_0, motor_1):
-    """Fills the hinges' rows and applies the impulses of the step before."""
+    """Fill the hinges' rows and apply the impulses of the step before."""
     s0, c0, s1, c1 = world.body[LINK_0, SIN], world.body[LINK_0, COS], world.body[LINK_1, SIN], world.body[LINK_1, COS]
     px, py = -s0 * ANCHOR_B[0], c0 * ANCHOR_B[0]
     qx, qy = -s0 * ANCHOR_A[1], c0 * ANCHOR_A[1]
@@ -331,7 +331,7 @@ def store_hinges(world, lane, l):
 
 @compiled
 def update_limits(world):
-    """Whether each hinge is at a limit; a limit's impulse is kept only while it lasts."""
+    """Update whether each hinge is at a limit; a limit's impulse is kept only while it lasts."""
     _update_limit(world, 0, world.body[LINK_0, ANGLE])
     _update_limit(world, 1, world.body[LINK_1, ANGLE] - world.body[LINK_0, ANGLE])
 
@@ -359,7 +359,7 @@ def _inverse_determinant(k11, k12, k22, k13, k23, k33):
 
 @compiled
 def iterate(lanes, plans, iterations):
-    """Box2D's velocity iterations on all lanes: hinge 1, hinge 0, then the contacts slot by slot."""
+    """Do Box2D's velocity iterations on all lanes: hinge 1, hinge 0, then the contacts slot by slot."""
     for _ in range(iterations):
         for block in range(BLOCKS):
             if plans[block, IN_USE]:
@@ -382,7 +382,7 @@ def _solve_hinges(lane, at_limit):
 
 @compiled
 def solve_contacts(lanes, plans):
-    """One pass over the slots that the plans name."""
+    """Do one pass over the slots that the plans name."""
     for slot in range(PAIR_COUNT):
         last = True
         for block in range(BLOCKS):
@@ -395,7 +395,7 @@ def solve_contacts(lanes, plans):
 
 @inlined
 def _solve_slot(lane, first, points):
-    """One contact of each lane of a block."""
+    """Solve one contact of each lane of a block."""
     if first > 0:
         for i in range(_VELOCITIES):
             lane[first + i] = lane[i]
@@ -419,7 +419,7 @@ _IMPULSE_ROWS = (_POINT + _T_IMPULSE - _N_IMPULSE) // LANES + 1
 
 @compiled
 def remember(bits, seen, plans):
-    """Keep all that the iterations change, as bits: velocities, and impulses of hinges and contacts."""
+    """Save all numbers that the iterations change, as bits: velocities, and impulses of hinges and contacts."""
     for block in range(BLOCKS):
         if plans[block, IN_USE]:
             _remember_rows(bits[block], seen[block], 0, 9)
@@ -438,7 +438,7 @@ def _remember_rows(bits, seen, first, rows):
 
 @compiled
 def compare(bits, seen, plans, changed):
-    """Find out which lanes have changed since `remember`: those whose `changed` is not 0."""
+    """Find the lanes that have changed since `remember`: those whose `changed` is not 0."""
     for block in range(BLOCKS):
         if plans[block, IN_USE]:
             for l in range(LANES):
@@ -465,7 +465,7 @@ def _compare_rows(bits, seen, changed, first, rows):
 
 @inlined
 def _clamp(value, limit):
-    """Not `min` and `max`, which are calls and would keep the loop from becoming a vector loop."""
+    """Clamp a value, without `min` and `max`, which are calls and would prevent a vector loop."""
     value = value if value < limit else limit
     return value if value > -limit else -limit
 
@@ -501,7 +501,7 @@ def _solve_hinge_1(lane, l, limits):
 
 @inlined
 def _solve_hinge_0(lane, l, limits):
-    """As hinge 1, but the other body is the wall, which does not move."""
+    """Solve hinge 0 like hinge 1; its other body is the wall, which does not move."""
     ux, uy, uw = lane[_U_X + l], lane[_U_Y + l], lane[_U_W + l]
     px, py = lane[_P_X + l], lane[_P_Y + l]
     k11, k12, k22, det = lane[_A11 + l], lane[_A12 + l], lane[_A22 + l], lane[_A_DET + l]
@@ -526,7 +526,7 @@ def _solve_hinge_0(lane, l, limits):
 
 @inlined
 def _limited(k11, k12, k22, k13, k23, k33, det, det_3, gx, gy, gw, old, state, free_x, free_y):
-    """Point and limit together by Cramer's rule; if the limit would pull, the point alone with its impulse taken back."""
+    """Solve point and limit together by Cramer's rule; if the limit would pull, solve the point without the limit's impulse."""
     x = -(det_3 * (gx * (k22 * k33 - k23 * k23) + gy * (k23 * k13 - k12 * k33) + gw * (k12 * k23 - k22 * k13)))
     y = -(det_3 * (k11 * (gy * k33 - gw * k23) + k12 * (gw * k13 - gx * k33) + k13 * (gx * k23 - gy * k13)))
     z = -(det_3 * (k11 * (k22 * gw - k23 * gy) + k12 * (k23 * gx - k12 * gw) + k13 * (k12 * gy - k22 * gx)))
@@ -544,10 +544,10 @@ def _limited(k11, k12, k22, k13, k23, k33, det, det_3, gx, gy, gw, old, state, f
 
 @inlined
 def _velocities_of(lane, at):
-    """The velocities of a slot's two bodies; of a wall, and in an empty slot, they do not matter or are 0."""
+    """Return the velocities of a slot's two bodies; those of a wall and of an empty slot do not matter or are 0."""
     a, b = lane[at + _BODY_A], lane[at + _BODY_B]
     on_0, on_1, ball = a == f32(LINK_0), a == f32(LINK_1), b == f32(BALL)
-    # All are read before the choice, which keeps it a choice between values.
+    # All are read before the choice, which makes it a choice between values.
     ux, uy, uw = lane[at + _U_X], lane[at + _U_Y], lane[at + _U_W]
     vx, vy, vw = lane[at + _V_X], lane[at + _V_Y], lane[at + _V_W]
     bx, by, bw = lane[at + _BALL_X], lane[at + _BALL_Y], lane[at + _BALL_W]
@@ -577,7 +577,7 @@ def _put_velocities(lane, at, va, vb):
 
 @inlined
 def _pushed(lane, at, point, va, vb, px, py):
-    """Both bodies' velocities after an impulse at a contact point."""
+    """Return both bodies' velocities after an impulse at a contact point."""
     ma, ia, mb, ib = lane[at + _M_A], lane[at + _I_A], lane[at + _M_B], lane[at + _I_B]
     turn_a = lane[point + _RA_X] * py - lane[point + _RA_Y] * px
     turn_b = lane[point + _RB_X] * py - lane[point + _RB_Y] * px
@@ -589,7 +589,7 @@ def _pushed(lane, at, point, va, vb, px, py):
 
 @inlined
 def _closing(lane, point, va, vb):
-    """How fast the second body moves away from the first at a contact point."""
+    """Return how fast the second body moves away from the first at a contact point."""
     return (
         vb[0] + -vb[2] * lane[point + _RB_Y] - va[0] - -va[2] * lane[point + _RA_Y],
         vb[1] + vb[2] * lane[point + _RB_X] - va[1] - va[2] * lane[point + _RA_X],
@@ -598,7 +598,7 @@ def _closing(lane, point, va, vb):
 
 @inlined
 def _rub(lane, at, point, va, vb):
-    """Friction at one point, bounded by the normal impulse so far."""
+    """Apply friction at one point, bounded by the normal impulse so far."""
     tx, ty = lane[at + _N_Y], -lane[at + _N_X]
     dx, dy = _closing(lane, point, va, vb)
     old = lane[point + _T_IMPULSE]
@@ -611,7 +611,7 @@ def _rub(lane, at, point, va, vb):
 
 @inlined
 def _solve_contact(lane, at, two_points):
-    """One contact of one lane: friction first, then the normal impulse, of both points together where there are two."""
+    """Solve one contact of one lane: friction first, then the normal impulse, for two points together."""
     second = at + _POINT
     nx, ny = lane[at + _N_X], lane[at + _N_Y]
     va, vb = _velocities_of(lane, at)
@@ -648,7 +648,7 @@ def _solve_contact(lane, at, two_points):
 
 @inlined
 def _solve_block(lane, at, away_1, away_2, old_1, old_2):
-    """The normal impulses of two points at once: a complementarity problem, by its four cases in order."""
+    """Solve the normal impulses of two points at once: a complementarity problem, by its four cases in order."""
     k11, k12, k22 = lane[at + _K11], lane[at + _K12], lane[at + _K22]
     inv11, inv12, inv22 = lane[at + _INV11], lane[at + _INV12], lane[at + _INV22]
     b1 = away_1 - (k11 * old_1 + k12 * old_2)
