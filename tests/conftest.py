@@ -22,6 +22,33 @@ for _number, _handler in ((signal.SIGINT, signal.default_int_handler), (signal.S
         signal.signal(_number, _handler)
 
 
+LONGEST_FILES = (
+    "test_terminal.py",
+    "test_campaign.py",
+    "test_digests.py",
+    "test_tutorials.py",
+    "test_replay.py",
+    "test_deferred_descriptors.py",
+    "test_faults.py",
+    "test_resume.py",
+    "test_compare_command.py",
+    "test_report.py",
+)
+"""Files that take longest, the longest first: they begin first, so that no core is idle in the end."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    place = {name: number for number, name in enumerate(LONGEST_FILES)}
+    items.sort(key=lambda item: place.get(item.path.name, len(place)))
+
+
+@pytest.fixture(autouse=True)
+def announced_compiling():
+    """A command with --quiet in one test must not silence the commands of later tests."""
+    yield
+    os.environ.pop("STAX_COMPILE_QUIETLY", None)
+
+
 @pytest.fixture(scope="session")
 def tasks() -> dict[str, stax.Task]:
     return {name: stax.make_task(name) for name in NAMES}

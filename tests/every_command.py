@@ -25,6 +25,7 @@ COMMANDS = (
     ["replay", ".", "--random", "1", "--size", "64", "--out", "written/random.png"],
     ["replay", ".", "--random", "1", "--size", "64", "--out", "written/random.mp4"],
     ["export", ".", KEPT_POLICY, "--out", "written/policy.onnx"],
+    ["share", ".", "--out", "written/shared"],
     ["compare", ".", "--out", "written/comparison", "--csv", "written/comparison.csv"],
     ["compare", ".", "--json"],
     ["record", ".", "--out", "written/records"],

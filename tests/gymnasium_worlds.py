@@ -28,6 +28,15 @@ class Walk(gymnasium.Env):
             "box": box,
             "dict": spaces.Dict({"place": box, "goal": spaces.Box(0, 1, (2, 1), np.float32), "side": spaces.Discrete(3)}),
             "tuple": spaces.Tuple([box]),
+            "nested": spaces.Dict(
+                {
+                    "body": spaces.Dict({"place": box, "side": spaces.Discrete(3)}),
+                    "rest": spaces.Tuple([spaces.MultiBinary(3), spaces.Box(0, 1, (2, 1), np.float32)]),
+                }
+            ),
+            "text": spaces.Dict({"place": box, "words": spaces.Text(5)}),
+            "pixels": spaces.Box(0, 255, (72, 96, 3), np.uint8),
+            "frames": spaces.Box(0, 255, (4, 72, 96), np.uint8),
             "discrete": spaces.Discrete(4, start=1),
             "many": spaces.MultiDiscrete([2, 3]),
             "binary": spaces.MultiBinary(3),
@@ -40,7 +49,10 @@ class Walk(gymnasium.Env):
             "discrete": spaces.Discrete(3, start=-1),
             "many": spaces.MultiDiscrete([3, 2]),
             "binary": spaces.MultiBinary(2),
-            "dict": spaces.Dict({"push": spaces.Discrete(2)}),
+            "dict": spaces.Dict(
+                {"push": spaces.Discrete(2), "turn": spaces.Tuple([spaces.Box(-1, 1, (2,)), spaces.MultiBinary(2)])}
+            ),
+            "text": spaces.Text(3),
         }[acts]
 
     def reset(self, *, seed=None, options=None):
@@ -52,7 +64,7 @@ class Walk(gymnasium.Env):
 
     def step(self, action):
         assert self.action_space.contains(action), action
-        push = np.resize(np.asarray(action, np.float64), 2)
+        push = np.resize(np.asarray(action["turn"][0] if self.acts == "dict" else action, np.float64), 2)
         self.place = self.place + self.gain * push + self.np_random.normal(scale=0.02, size=2)
         self.steps += 1
         self.far = max(self.far, float(abs(self.place[1])))
@@ -81,11 +93,25 @@ class Walk(gymnasium.Env):
             "box": vector,
             "dict": {"place": vector, "goal": np.full((2, 1), 0.5, np.float32), "side": side},
             "tuple": (vector,),
+            "nested": {
+                "body": {"place": vector, "side": side},
+                "rest": (np.array([1, 0, side == 0], np.int8), np.full((2, 1), 0.5, np.float32)),
+            },
+            "text": {"place": vector, "words": "walk"},
+            "pixels": self._pixels(),
+            "frames": np.repeat(self._pixels()[None, :, :, 1], 4, axis=0),
             "discrete": side + 1,
             "many": np.array([side % 2, side]),
             "binary": np.array([side == 0, side == 1, side == 2], np.int8),
             "huge": np.zeros((100, 100), np.float32),
         }[self.observes]
+
+    def _pixels(self):
+        picture = np.full((72, 96, 3), 255, np.uint8)
+        place = np.nan_to_num(self.place)
+        row, column = int(np.clip(36 + 20 * place[1], 4, 67)), int(np.clip(40 + 20 * place[0], 4, 91))
+        picture[row - 4 : row + 5, column - 4 : column + 5] = (214, 40, 40)
+        return picture
 
     def render(self):
         if self.trouble == "no brush":
@@ -94,6 +120,48 @@ class Walk(gymnasium.Env):
         row, column = np.clip(20 + 10 * self.place[1], 0, 39), np.clip(20 + 10 * self.place[0], 0, 59)
         picture[int(row) - 2 : int(row) + 3, int(column) - 2 : int(column) + 3] = (214, 40, 40)
         return picture.astype(np.float64) if self.trouble == "no picture" else picture
+
+
+class UnseededWalk(Walk):
+    """The noise has random numbers of its own, which no seed reaches."""
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed, options=options)
+        self.np_random = np.random.default_rng()
+        return self._observation(), {}
+
+
+class StillWalk(Walk):
+    """There is no noise: every seed does the same."""
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=0, options=options)
+        return self._observation(), {}
+
+
+class Lesson(gymnasium.Env):
+    """A world of one number, of which everything can be said beforehand.
+
+    Args:
+        pays: which sort of rewards an episode of three steps has.
+        sees: whether what is observed depends on the policy.
+    """
+
+    observation_space = spaces.Box(-10, 10, (2,), np.float64)
+    action_space = spaces.Box(-1, 1, (1,), np.float64)
+
+    def __init__(self, pays="rare", sees=True):
+        self.pays, self.sees = pays, sees
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.place = 0.0
+        return np.zeros(2), {}
+
+    def step(self, action):
+        self.place += float(action[0])
+        reward = {"rare": self.place - 2.9, "never": self.place - 4, "dense": self.place + 4}[self.pays]
+        return np.array([self.place, 1.0]) * self.sees, reward, False, False, {}
 
 
 class BlindWalk(Walk):
@@ -107,6 +175,9 @@ def _register(name, horizon=20, entry_point="gymnasium_worlds:Walk", **keywords)
 
 _register("Walk-v0")
 _register("Endless-v0", horizon=None)
+_register("Unseeded-v0", entry_point="gymnasium_worlds:UnseededWalk")
+_register("Still-v0", entry_point="gymnasium_worlds:StillWalk")
+_register("Lesson-v0", horizon=3, entry_point="gymnasium_worlds:Lesson")
 _register("Blind-v0", entry_point="gymnasium_worlds:BlindWalk")
 _register("Missing-v0", entry_point="no_such_package:World")
 _register("Unmakable-v0", observes="nothing")

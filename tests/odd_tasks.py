@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from stax import RewardArea
-from troubled_tasks import SquareTask
+from toy_tasks import SquareTask, strewn
 
 
 class OptionsTask(SquareTask):
@@ -74,7 +74,7 @@ class SometimesLoudTask(SquareTask):
     name = "sometimes loud"
 
     def evaluate(self, genomes):
-        if (np.abs(genomes[:, 0]) * 1000 % 1 < 0.02).any():
+        if strewn(genomes, 0.02).any():
             raise RuntimeError("no " * 7_000_000)
         return super().evaluate(genomes)
 

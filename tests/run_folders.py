@@ -98,7 +98,7 @@ class Command:
 
     @property
     def said(self) -> str:
-        return self._said.read_text() if self._said.exists() else ""
+        return self._said.read_text(errors="surrogateescape") if self._said.exists() else ""
 
     @property
     def running(self) -> bool:
@@ -137,12 +137,12 @@ class Commands:
             [sys.executable, __file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
         )
 
-    def start(self, *arguments: str | Path, kill_at: int = 0, **environment: str) -> Command:
+    def start(self, *arguments: str | Path, cwd: Path | None = None, kill_at: int = 0, **environment: str) -> Command:
         """Starts `stax` with these arguments. With `kill_at`, it is killed just before it touches a file for the so-manieth time."""
         self._count += 1
         said = self._folder / f"{self._count}.txt"
         request = {"arguments": [str(argument) for argument in arguments], "environment": environment}
-        reply = self._ask({**request, "said": str(said), "kill_at": kill_at})
+        reply = self._ask({**request, "said": str(said), "cwd": str(cwd or "."), "kill_at": kill_at})
         return Command(int(reply["pid"]), self, said)
 
     def do(self, *arguments: str | Path, **options: Any) -> tuple[int, str]:
@@ -200,6 +200,7 @@ def _do(request: dict[str, Any]) -> None:
     for stream in (1, 2):
         os.dup2(number, stream)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    os.chdir(request["cwd"])
     sys.argv = ["stax", *request["arguments"]]
     if request["kill_at"]:
         sys.addaudithook(_Killer(request["kill_at"]))

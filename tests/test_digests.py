@@ -26,6 +26,7 @@ def test_every_method_on_every_task_is_in_the_table():
     assert {run["numerics"] for run in table["runs"].values()} == {"portable"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", range(2))
 def test_results_have_not_changed(part):
     """If they have changed on purpose, CONTRIBUTING.md says what to do."""

@@ -36,5 +36,5 @@ def square_run(tmp_path_factory) -> Path:
     """A run with emitters on a task of one's own."""
     out = tmp_path_factory.mktemp("square") / "run"
     settings = {"population_size": 12, "chunk_size": 24, "isolation": "none", "workers": 1}
-    stax.run("measured_tasks:SquareTask", algo="serene", budget=600, seed=1, out=out, **settings)
+    stax.run("toy_tasks:SquareTask", algo="serene", budget=600, seed=1, out=out, **settings)
     return out

@@ -7,15 +7,15 @@ from itertools import combinations, product
 import numpy as np
 import pytest
 from matplotlib.colors import to_hex, to_rgb
-from measured_tasks import NowhereTask
 
 import stax
 from stax.analysis.comparison import compare_runs
 from stax.analysis.comparison_plots import comparison_figures, coverage_figure, final_coverage_figure, reward_figure
 from stax.analysis.recorded import find_runs
 from stax.analysis.statistics import evaluation_grid
-from stax.analysis.style import METHOD_COLORS, line_style, method_color, method_order, save_figure, short_number
+from stax.analysis.style import METHOD_COLORS, method_color, method_order, save_figure, short_number
 from stax.search.methods import METHODS
+from toy_tasks import NoTruthTask
 
 
 @pytest.fixture(scope="module")
@@ -108,7 +108,7 @@ def test_several_sets_of_parameters_of_one_method_are_told_apart(tmp_path):
 def test_many_tasks_and_tasks_without_coverage(compared, tmp_path):
     for seed in (0, 1):
         settings = {"population_size": 12, "workers": 1}
-        stax.run(NowhereTask(), algo="stax-nt", budget=40, seed=seed, out=tmp_path / f"run-{seed}", **settings)
+        stax.run(NoTruthTask(), algo="stax-nt", budget=40, seed=seed, out=tmp_path / f"run-{seed}", **settings)
     without = compare_runs(find_runs([tmp_path]))
     assert list(comparison_figures(without)) == ["reward-over-evaluations"]
     both = type(compared)(compared.tasks + without.tasks, [])
@@ -173,8 +173,8 @@ def test_shades_lines_and_numbers():
     for one, other in combinations(shades, 2):
         assert difference(one, other) > 10
     assert method_color("unheard of") == to_rgb("#33363d")
-    assert line_style(learned=True) == "-"
-    assert line_style(learned=False) != "-"
+    assert METHODS["stax"].line_style == "solid"
+    assert METHODS["ns"].line_style == "dashed"
     assert sorted(["ns", "unheard of", "stax (a=1)", "stax"], key=method_order) == ["stax", "stax (a=1)", "ns", "unheard of"]
     assert [short_number(value) for value in (0, 500, 1500, 20_000, 500_000, 2_500_000)] == [
         "0", "500", "1.5k", "20k", "500k", "2.5M",

@@ -15,9 +15,11 @@ import pytest
 
 import stax
 from stax import InvalidInputError
-from stax.analysis.recorded import RecordedRun, find_runs
+from stax.analysis.recorded import find_runs
 from stax.runs.folder import RunFolder
 from stax.runs.ledger_file import LEDGER
+from stax.runs.reader import RunReader
+from stax.runs.status import RunStatus
 
 
 def change_summary(folder: Path, **values: object) -> None:
@@ -35,7 +37,7 @@ def refused(words: str):
 
 
 def test_it_holds_what_the_result_holds(square_run):
-    result, run = stax.load(square_run, trust=True), RecordedRun(square_run)
+    result, run = stax.load(square_run, trust=True), RunReader(square_run)
     assert (run.status, run.evaluations, run.coverage, run.max_reward) == (
         "finished", 600, result.coverage, result.max_reward,
     )  # fmt: skip
@@ -57,7 +59,7 @@ def test_it_holds_what_the_result_holds(square_run):
 def test_only_the_columns_asked_for_are_read(folder):
     path = folder / "ledger.parquet"
     pyarrow.parquet.write_table(pyarrow.parquet.read_table(path).drop_columns(["parent"]), path)
-    run = RecordedRun(folder)
+    run = RunReader(folder)
     assert list(run.ledger("reward", "ground_truth")) == ["reward", "ground_truth"]
     with pytest.raises(InvalidInputError, match="is damaged: it has the columns id, origin"):
         run.ledger("reward", "parent")
@@ -67,9 +69,9 @@ def test_only_the_columns_asked_for_are_read(folder):
 
 def test_no_code_of_its_maker_is_run_and_neither_torch_nor_matplotlib_is_needed(folder, tmp_path):
     config = folder / "config.toml"
-    config.write_text(config.read_text().replace("measured_tasks:SquareTask", "nowhere_to_be_found:Task"))
+    config.write_text(config.read_text().replace("toy_tasks:SquareTask", "nowhere_to_be_found:Task"))
     code = (
-        "import sys\nfrom stax.analysis.recorded import RecordedRun\nrun = RecordedRun('run')\n"
+        "import sys\nfrom stax.runs.reader import RunReader\nrun = RunReader('run')\n"
         "run.metrics, run.ledger(), run.novelty_archive, run.reward_archive, run.emitters\n"
         "assert not {'torch', 'matplotlib', 'nowhere_to_be_found'} & set(sys.modules)"
     )
@@ -83,11 +85,11 @@ def test_there_must_be_a_run(tmp_path, square_run):
     (tmp_path / "file").write_text("mine")
     missing, empty, other, file = (str(tmp_path / name) for name in ("missing", "empty", "other", "file"))
     with refused(f"There is no run folder '{missing}'."):
-        RecordedRun(missing)
+        RunReader(missing)
     with refused(f"The folder '{empty}' is empty: no run has been begun in it."):
-        RecordedRun(empty)
+        RunReader(empty)
     with refused(f"'{other}' is not a run folder: it has no config.toml."):
-        RecordedRun(other)
+        RunReader(other)
     with refused(f"There is no folder '{missing}'."):
         find_runs([square_run, missing])
     with refused(f"The folder '{empty}' is empty."):
@@ -101,31 +103,31 @@ def test_there_must_be_a_run(tmp_path, square_run):
 def test_a_run_that_still_goes_on(folder):
     change_summary(folder, status="running", evaluations=240)
     with RunFolder(folder).locked():
-        run = RecordedRun(folder)
-        assert run.status == "running"
+        run = RunReader(folder)
+        assert run.status is RunStatus.RUNNING
         with refused(f"The run in '{folder}' is still going (240 of 600 evaluations)."):
             run.require_finished()
     (folder / "ledger.parquet").unlink()
     with RunFolder(folder).locked(), refused(f"The run in '{folder}' is still going (240 of 600 evaluations)."):
-        RecordedRun(folder).ledger("reward")
+        RunReader(folder).ledger("reward")
 
 
 @pytest.mark.parametrize(
     ("status", "words"),
     [
-        ("running", "was killed after 240 of 600 evaluations; go on with it: stax resume FOLDER."),
-        ("interrupted", "was interrupted after 240 of 600 evaluations; go on with it: stax resume FOLDER."),
+        ("running", "was killed after 240 of 600 evaluations; go on with it: stax resume FOLDER --trust."),
+        ("interrupted", "was interrupted after 240 of 600 evaluations; go on with it: stax resume FOLDER --trust."),
         (
             "failed",
-            "failed after 240 of 600 evaluations (the disk is full); once that is repaired, go on with it: stax resume FOLDER.",
+            "failed after 240 of 600 evaluations (the disk is full); once that is repaired, go on with it: stax resume FOLDER --trust.",
         ),
     ],
 )
 def test_a_run_that_was_ended_before_its_time(folder, status, words):
     change_summary(folder, status=status, evaluations=240, error="the disk\nis full.")
     sentence = f"The run in '{folder}' {words.replace('FOLDER', str(folder))}"
-    run = RecordedRun(folder)
-    assert run.status == {"running": "killed"}.get(status, status)
+    run = RunReader(folder)
+    assert run.status is (RunStatus.KILLED if status == "running" else RunStatus(status))
     with refused(sentence):
         run.require_finished()
     # Results of an earlier interruption are not those of the run as it was last.
@@ -138,8 +140,8 @@ def test_a_run_that_was_ended_before_its_time(folder, status, words):
 
 def test_a_run_without_a_summary(folder):
     (folder / "summary.json").unlink()
-    with refused(f"The run in '{folder}' was ended before its first results; go on with it: stax resume {folder}."):
-        RecordedRun(folder).require_finished()
+    with refused(f"The run in '{folder}' was ended before its first results; go on with it: stax resume {folder} --trust."):
+        RunReader(folder).require_finished()
 
 
 @pytest.mark.parametrize(
@@ -156,11 +158,11 @@ def test_missing_and_damaged_files(folder, name, read):
     whole = (folder / name).read_bytes()
     (folder / name).write_bytes(b"\xff\x00" + whole[10:-20])
     with pytest.raises(InvalidInputError, match=r"is damaged|is not a text file") as damaged:
-        read(RecordedRun(folder))
+        read(RunReader(folder))
     assert name in str(damaged.value)
     (folder / name).unlink()
     with refused(f"The file '{folder / name}' is missing."):
-        read(RecordedRun(folder))
+        read(RunReader(folder))
 
 
 @pytest.mark.parametrize(
@@ -175,7 +177,7 @@ def test_missing_and_damaged_files(folder, name, read):
 )
 def test_a_damaged_summary(folder, values, words):
     change_summary(folder, **values)
-    run = RecordedRun(folder)
+    run = RunReader(folder)
     with refused(f"The summary '{folder / 'summary.json'}' is damaged: {words}."):
         _ = run.why_unfinished(), run.max_reward, run.coverage
 
@@ -183,7 +185,7 @@ def test_a_damaged_summary(folder, values, words):
 def test_a_ledger_of_another_run(folder):
     change_summary(folder, evaluations=599)
     with refused(f"The ledger '{folder / 'ledger.parquet'}' is damaged: it has 600 rows for 599 evaluations."):
-        RecordedRun(folder).ledger()
+        RunReader(folder).ledger()
 
 
 def test_runs_are_found_wherever_they_are_and_each_once(own_runs, square_run, tmp_path):

@@ -13,13 +13,14 @@ import pytest
 import stax
 from stax import InvalidInputError
 from stax.analysis.measures import archive_ends, budget_by_origin, coverage_grid, final_policies, measure_recorded
-from stax.analysis.recorded import RecordedRun, find_records, find_runs
+from stax.analysis.recorded import find_records, find_runs
 from stax.analysis.records.compact import quantised, restored
 from stax.analysis.records.making import make_record, record_name, write_record
 from stax.analysis.records.record import TEXT, Record, read_record
 from stax.cli.main import main
 from stax.runs import limits
 from stax.runs.digests import result_digests
+from stax.runs.reader import RunReader
 
 
 @pytest.fixture(scope="module")
@@ -31,9 +32,9 @@ def records(runs, square_run, tmp_path_factory) -> Path:
     return folder
 
 
-def pairs(runs: Path, square_run: Path, records: Path) -> list[tuple[RecordedRun, Record]]:
+def pairs(runs: Path, square_run: Path, records: Path) -> list[tuple[RunReader, Record]]:
     """Every run by its folder and by its record."""
-    found = [RecordedRun(run) for run in [*sorted(runs.iterdir()), square_run]]
+    found = [RunReader(run) for run in [*sorted(runs.iterdir()), square_run]]
     return [(run, read_record(records / record_name(run.config))) for run in found]
 
 
@@ -92,7 +93,7 @@ def test_everything_else_is_what_the_run_left(runs, records):
 
 
 def test_a_run_that_learns_nothing_has_no_measures_of_a_learned_space(runs, records):
-    record = read_record(records / record_name(RecordedRun(runs / "ns-0").config))
+    record = read_record(records / record_name(RunReader(runs / "ns-0").config))
     assert record.learned is None
     assert record.emitters == []
 
@@ -112,7 +113,7 @@ def test_the_same_run_gives_the_same_bytes_under_the_same_name(runs, tmp_path):
 
 def test_no_two_runs_have_the_same_name(records, runs):
     assert len(list(records.iterdir())) == len(list(runs.iterdir())) + 1
-    names = {record_name(RecordedRun(run).config) for run in runs.iterdir()}
+    names = {record_name(RunReader(run).config) for run in runs.iterdir()}
     assert "redundant-arm-ns-0-500" in min(names)
 
 
@@ -156,7 +157,7 @@ def test_the_command_writes_a_record_per_run(runs, tmp_path, capsys):
     chosen = [str(runs / "ns-0"), str(runs / "serene-1")]
     assert main(["record", *chosen, "--out", str(out)]) == 0
     printed = capsys.readouterr().out.splitlines()
-    assert printed == [str(out / record_name(RecordedRun(run).config)) for run in chosen]
+    assert printed == [str(out / record_name(RunReader(run).config)) for run in chosen]
     assert sorted(map(str, out.iterdir())) == sorted(printed)
 
 
@@ -182,8 +183,8 @@ def test_an_unfinished_or_damaged_run_is_refused_and_nothing_is_written(own_runs
 
 
 def test_a_run_of_ones_own_task_is_recorded_without_running_its_code(square_run, records, tmp_path):
-    record = read_record(records / record_name(RecordedRun(square_run).config))
-    assert record.config.task == "measured_tasks:SquareTask"
+    record = read_record(records / record_name(RunReader(square_run).config))
+    assert record.config.task == "toy_tasks:SquareTask"
     assert record.task.name == "square"
     assert sum(spent.evaluations for spent in record.spent) == 600
 

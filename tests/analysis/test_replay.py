@@ -13,11 +13,11 @@ from drawn_tasks import BrokenPenTask, FlatTask, PaperTask, SlidingTask
 from PIL import Image
 
 import stax
-from stax.analysis import film_files
 from stax.analysis.film_files import HOLD_SECONDS, gif_bytes, mp4_bytes
-from stax.analysis.replay import Replay, best_policy, find_policies, kept_policies, play, random_policies, write_replay
+from stax.analysis.replay import Replay, play, write_replay
 from stax.analysis.replay_pictures import Film, strip
 from stax.cli.main import main
+from stax.runs.archived_policies import best_policy, find_policies, kept_policies, random_policies
 from stax.runs.array_files import write_arrays
 
 PURPLE = (150, 90, 200)
@@ -373,12 +373,12 @@ def test_everything_that_differs_is_named(arm):
         (["--best", "0"], "No policy of the archives ended in reward area 'lower left'; some did in 'upper left'."),
         (["--best", "1"], "No policy of the archives ended in reward area 'upper right' (the best that was found, of reward 0.048, was not kept); "),
         (["--random", "30"], "The archives hold {kept} policies, so 30 cannot be drawn from them."),
-        (["--random", "37"], "The number of random policies must be a whole number from 1 to 36, not 37."),
+        (["--random", "37"], "From 1 to 36 policies can be replayed at once, not 37."),
         (["{id}", "--seed", "1"], "--seed is of the policies that --random draws, which was not given."),
         (["{id}", "--out", "film.avi"], "The suffix of the file must be one of '.gif', '.mp4', '.png', not '.avi'."),
         (["{id}", "--out", "film"], "The suffix of the file must be one of '.gif', '.mp4', '.png', not ''."),
         (["{id}", "--out", "folder.gif"], "The file 'folder.gif' cannot be written: it is a folder."),
-        (["{id}", "--out", "notes.txt/film.gif"], "The file 'notes.txt/film.gif' cannot be written: a part of its path is no folder."),
+        (["{id}", "--out", "notes.txt/film.gif"], "The file 'notes.txt/film.gif' cannot be written: a part of its path is not a folder."),
         (["{id}", "--size", "0"], "size must be a whole number from 64 to 2048, not 0."),
         (["{id}", "--size", "3000"], "size must be a whole number from 64 to 2048, not 3000."),
         (["{id}", "--fps", "0"], "fps must be a whole number from 1 to 50, not 0."),
@@ -435,16 +435,7 @@ def test_folders_without_a_finished_run(folder, tmp_path, capsys):
     code, written, said = replay(capsys, folder, 3)
     assert (code, written, len(said)) == (2, "", 1)
     assert said[0].startswith(f"stax: The run in {str(folder)!r} ")
-    assert said[0].endswith("finished or interrupted can be loaded.")
     assert not (folder / "replays").exists()
-
-
-def test_mp4_without_the_package(folder, arm, monkeypatch, capsys, tmp_path):
-    monkeypatch.setattr(film_files, "find_spec", lambda name: None)
-    code, written, said = replay(capsys, folder, arm.novelty_archive.id[0], "--out", tmp_path / "film.mp4")
-    assert (code, written) == (2, "")
-    assert said == ["stax: An .mp4 film needs the package 'av': pip install 'stax-qd[video]'. A .gif does without."]
-    assert not (tmp_path / "film.mp4").exists()
 
 
 def test_a_file_that_cannot_be_finished_is_not_there(arm, tmp_path, monkeypatch):

@@ -6,7 +6,6 @@ import base64
 import csv
 import io
 import json
-import os
 import re
 import shutil
 from contextlib import suppress
@@ -20,11 +19,12 @@ from PIL import Image
 from report_tasks import EVIL, LINK
 
 import stax
+from browser import chromium
 from stax.analysis.measures import descriptor_similarity, final_policies, random_similarity
-from stax.analysis.replay import best_policy
-from stax.analysis.report import archives, check_page, course, emitters, readable_run, write_report
+from stax.analysis.report import archives, check_page, course, emitters, write_report
 from stax.analysis.report.wording import numbers, plot_words, value_words
 from stax.cli.main import main
+from stax.runs.archived_policies import best_policy
 from stax.runs.run import RunInterrupted
 from stax.search.policy_set import PolicySet
 from stax.wording import duration
@@ -90,20 +90,9 @@ def report(capsys, *arguments: object) -> tuple[int, str, list[str]]:
 
 @pytest.fixture(scope="module")
 def browser():
-    """Debian's, driven by Playwright, which brings none here. Only for this module: it leaves an event loop running."""
-    found = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-    if found is None:
-        missing = "no Chromium is installed: apt-get install chromium"
-        if os.environ.get("STAX_REQUIRE_BROWSER") or os.environ.get("CI"):
-            pytest.fail(missing)
-        pytest.skip(missing)
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as driver:
-        # The sandbox refuses to start for root, who runs CI; what is opened is our own.
-        chromium = driver.chromium.launch(executable_path=found, args=["--no-sandbox"])
-        yield chromium
-        chromium.close()
+    """Only for this module: it leaves an event loop running."""
+    with chromium() as opened:
+        yield opened
 
 
 @pytest.fixture(scope="module")
@@ -112,7 +101,7 @@ def pages(folders, tmp_path_factory) -> dict[str, Path]:
     parent = tmp_path_factory.mktemp("pages")
     made = {}
     for name, path in folders.items():
-        made[name] = write_report(readable_run(path, trust=True), path, parent / f"{name}.html").path
+        made[name] = write_report(stax.load(path, trust=True), path, parent / f"{name}.html").path
     return made
 
 
@@ -222,7 +211,7 @@ def test_the_numbers_are_those_of_the_summary(tabs, folders):
 
 def test_failed_evaluations_are_told_by_their_reasons(folder):
     change_summary(folder, failed_evaluations={"ValueError: <b>no</b>": 2, "took too long": 1})
-    page = write_report(readable_run(folder), folder).path.read_text()
+    page = write_report(stax.load(folder), folder).path.read_text()
     assert '<span class="value" data-fact="found-failed">3</span>' in page
     assert "2 x ValueError: &lt;b&gt;no&lt;/b&gt;; 1 x took too long" in page
 
@@ -427,9 +416,9 @@ def test_emitters_are_drawn_and_sorted(tabs, folders):
 def test_emitters_were_last_seen_where_the_ledger_says(folders):
     result = stax.load(folders["sliding"])
     for row in emitters.emitter_histories(result).rows:
-        mine = np.flatnonzero(result.ledger["emitter"] == row.outcome.id)
+        mine = np.flatnonzero(result.ledger["emitter"] == row.emitter.id)
         assert row.last == mine[-1] + 1
-        assert row.outcome.born == mine[0]
+        assert row.emitter.born == mine[0]
 
 
 def test_emitters_that_are_none_are_refused(folders):
@@ -714,14 +703,14 @@ def test_a_run_that_is_still_going_is_refused(folder, capsys):
 @pytest.mark.parametrize(
     ("damage", "message"),
     [
-        (lambda folder: (folder / "ledger.parquet").unlink(), "The run in {folder!r} was stopped before it could write its results"),
-        (lambda folder: (folder / "metrics.csv").unlink(), "The table of metrics "),
-        (lambda folder: (folder / "archives" / "novelty.npz").unlink(), "The archive "),
+        (lambda folder: (folder / "ledger.parquet").unlink(), "The run in {folder!r} was interrupted after "),
+        (lambda folder: (folder / "metrics.csv").unlink(), "The run in {folder!r} was interrupted after "),
+        (lambda folder: (folder / "archives" / "novelty.npz").unlink(), "The run in {folder!r} was interrupted after "),
         (lambda folder: (folder / "config.toml").unlink(), "{folder!r} is not a run folder: it has no config.toml."),
         (lambda folder: (folder / "metrics.csv").write_text("evaluations,phase\n9,exploration\n3,exploration\n"), "The table of metrics is damaged: "),
         (lambda folder: change_summary(folder, coverage=0.9), "Summary and ledger of {folder!r} do not belong together: coverage is [0.9]"),
-        (lambda folder: change_summary(folder, max_reward=[0.0]), "Summary and ledger of {folder!r} do not belong together: max_reward"),
-        (lambda folder: change_summary(folder, seconds={"total": float("nan")}), "The summary is damaged: seconds are "),
+        (lambda folder: change_summary(folder, max_reward=[0.0]), "The summary '{folder}/summary.json' is damaged: max_reward is [0.0]"),
+        (lambda folder: change_summary(folder, seconds={"total": float("nan")}), "The summary '{folder}/summary.json' is damaged: seconds is "),
         (lambda folder: shutil.rmtree(folder), "There is no run folder {folder!r}."),
     ],
 )  # fmt: skip
@@ -738,7 +727,7 @@ def test_damaged_folders_are_refused_and_nothing_is_left(damage, message, folder
     [
         ("page.pdf", "The suffix of the file must be one of '.html', '.htm', not '.pdf'."),
         ("folder.html", "The file 'folder.html' cannot be written: it is a folder."),
-        ("notes.txt/page.html", "The file 'notes.txt/page.html' cannot be written: a part of its path is no folder."),
+        ("notes.txt/page.html", "The file 'notes.txt/page.html' cannot be written: a part of its path is not a folder."),
     ],
 )
 def test_a_file_that_cannot_be_written_is_told_before_any_work(out, message, tmp_path, monkeypatch, capsys):
@@ -756,7 +745,7 @@ def test_an_older_page_stays_until_the_new_one_is_whole(folder, monkeypatch):
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    result = readable_run(folder)
+    result = stax.load(folder)
     monkeypatch.setattr("stax.runs.files.os.fsync", full)
     with pytest.raises(OSError, match="No space left"):
         write_report(result, folder)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-
 import pytest
 
 import stax
@@ -18,16 +16,4 @@ def out(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def result(out):
-    return stax.run("troubled_tasks:SquareTask", algo="stax", budget=400, seed=1, workers=1, out=out, **QUICK)
-
-
-@pytest.fixture
-def without(monkeypatch):
-    """Makes it as if a package were not installed."""
-
-    def forget(package: str) -> None:
-        for name in [name for name in sys.modules if name == package or name.startswith(f"{package}.")]:
-            monkeypatch.delitem(sys.modules, name)
-        monkeypatch.setitem(sys.modules, package, None)
-
-    return forget
+    return stax.run("toy_tasks:SquareTask", algo="stax", budget=400, seed=1, workers=1, out=out, **QUICK)

@@ -6,7 +6,7 @@ import numpy as np
 
 from stax.search.policy_set import PolicySet
 from stax.search.vocabulary import ORIGINS
-from troubled_tasks import SquareTask
+from toy_tasks import SquareTask
 
 
 def some_policies(count: int, seed: int, descriptor_size: int = 3) -> PolicySet:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import pairwise
 
 import pytest
 from diaries import BUDGET, Diary, rows
@@ -10,7 +11,7 @@ from diaries import BUDGET, Diary, rows
 import stax
 from run_folders import QUICK, same_run, summary
 from stax.ecosystem import CsvCallback
-from troubled_tasks import SquareTask
+from toy_tasks import SquareTask
 
 
 def run(out=None, algo="stax", seed=2, **options):
@@ -46,12 +47,16 @@ def test_a_run_without_a_folder_and_without_training():
     assert set(diary.heard) == {"at_start", "after_chunk", "at_end", "close"}
 
 
-def test_observer_and_callbacks_see_the_same_events():
-    events = []
-    diary = Diary()
-    run(callbacks=[diary], observer=lambda search, event: events.append(event))
-    heard = [{"after_chunk": "chunk", "after_training": "training"}.get(what) for what in diary.heard]
-    assert [event for event in events if event in ("chunk", "training")] == [event for event in heard if event]
+def test_a_training_is_reported_before_its_chunk_and_at_rest():
+    class Looking(Diary):
+        def after_training(self, search):
+            assert search.at_rest
+            assert search.metrics[-1]["training_episodes"] == search.training_episodes
+            super().after_training(search)
+
+    diary = Looking()
+    run(callbacks=[diary])
+    assert {second for first, second in pairwise(diary.heard) if first == "after_training"} == {"after_chunk"}
 
 
 def test_an_interrupted_run_ends_too_and_goes_on(tmp_path, reference):
@@ -163,6 +168,13 @@ def test_a_csv_file_grows_with_every_chunk(tmp_path):
     assert path.read_bytes() == (out / "metrics.csv").read_bytes()
 
 
+def test_a_csv_file_has_the_rows_of_chunks_without_evaluations(tmp_path):
+    path, out = tmp_path / "metrics.csv", tmp_path / "run"
+    run(out, algo="serene", callbacks=[CsvCallback(path)], bootstrap_share=0.0)
+    assert [row["phase"] for row in rows(path)].count("exploitation") > 1
+    assert rows(path) == rows(out / "metrics.csv")
+
+
 @pytest.mark.parametrize("behind", [0, 2])
 def test_a_csv_file_is_continued_without_double_rows(tmp_path, reference, behind):
     path, out = tmp_path / "metrics.csv", tmp_path / "run"
@@ -187,9 +199,9 @@ def test_a_csv_file_that_is_first_given_at_a_resume_has_all_rows(tmp_path, refer
 def test_csv_files_of_others_are_left_alone(tmp_path):
     taken = tmp_path / "taken.csv"
     taken.write_text("my own data\n1\n")
-    with pytest.raises(stax.InvalidInputError, match="is there already; give a new one"):
+    with pytest.raises(stax.InvalidInputError, match="exists already"):
         run(tmp_path / "run", callbacks=[CsvCallback(taken)])
-    with pytest.raises(stax.InvalidInputError, match="is there already"):
+    with pytest.raises(stax.InvalidInputError, match="exists already"):
         run(tmp_path / "run", callbacks=[CsvCallback(tmp_path)])
     assert not (tmp_path / "run" / "config.toml").exists()
     with pytest.raises(stax.InvalidInputError, match="cannot be written"):

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from optional_packages import need
 
 import stax
+from optional_packages import need
 from rollout_samples import NAMES
 from run_folders import QUICK
 from stax.cli.main import main
@@ -17,7 +17,7 @@ from stax.ecosystem import export_policy, policy_module
 from stax.policies import act, network_genome_size
 from stax.runs.described_task import DescribedTask, describe_task
 from stax.tasks.gymnasium_registration import ENVIRONMENTS
-from troubled_tasks import SquareTask
+from toy_tasks import SquareTask
 
 SIZES = st.lists(st.integers(1, 7), min_size=2, max_size=5).map(tuple)
 
@@ -185,7 +185,7 @@ def test_the_command_exports_the_best_of_an_area(tmp_path, capsys):
         (["1", "--best", "upper left"], "in one way"),
         (["100000"], "There is no policy 100000: the run did 200 evaluations"),
         (["--best", "somewhere"], "There is no reward area 'somewhere'; there are 0 'lower left'"),
-        (["1", "--out", "policy.pt"], "A policy is exported as a .onnx file, not as 'policy.pt'."),
+        (["1", "--out", "policy.pt"], "must end with .onnx, not 'policy.pt'"),
     ],
 )
 def test_bad_input_to_the_command(arm, capsys, arguments, words):
@@ -206,10 +206,10 @@ def test_bad_input_is_told(tmp_path):
         (lambda: policy_module((2, 3), np.zeros(6)), "genomes must have 7 numbers a row, not 6"),
         (lambda: policy_module((2, 3), np.zeros((1, 7))), "genome must be one row of 7 numbers, the weights of layers (2, 3)"),
         (lambda: policy_module((2, 3), np.full(7, np.nan)), "genomes must be finite"),
-        (lambda: policy_module((3,), genome), "as a task or as at least two whole numbers, inputs first, not (3,)"),
+        (lambda: policy_module((3,), genome), "at least two layers, inputs first, not (3,)"),
         (lambda: policy_module("hard-maze", genome), "not 'hard-maze'"),
         (lambda: policy_module((2, 0), genome), "not (2, 0)"),
-        (lambda: export_policy((2, 3), genome, tmp_path / "policy.pt"), "as a .onnx file"),
+        (lambda: export_policy((2, 3), genome, tmp_path / "policy.pt"), "must end with .onnx"),
         (
             lambda: export_policy((2, 3), genome, tmp_path / "p.onnx", precision="float16"),
             "precision must be one of 'float64', 'float32'",
@@ -225,10 +225,3 @@ def test_networks_that_a_damaged_folder_describes(tmp_path, sizes):
     described = DescribedTask({**describe_task(stax.make_task("hard-maze")), "policy_sizes": sizes})
     with pytest.raises(stax.InvalidInputError):
         export_policy(described, np.zeros(63), tmp_path / "p.onnx")
-
-
-def test_without_the_package_it_is_told_what_to_install(without, tmp_path):
-    without("onnx")
-    with pytest.raises(stax.InvalidInputError, match=r"needs the package 'onnx': pip install 'stax-qd\[onnx\]'\.$"):
-        export_policy((2, 3), np.zeros(7), tmp_path / "p.onnx")
-    assert list(tmp_path.iterdir()) == []

@@ -7,14 +7,13 @@ import io
 import numpy as np
 import pytest
 from diaries import BUDGET, Diary, rows
-from optional_packages import need
 from PIL import Image
 
 import stax
+from optional_packages import need
 from run_folders import QUICK, Commands, as_options, checkpoints, same_run
-from stax.cli.main import main
 from stax.ecosystem import TensorBoardCallback
-from troubled_tasks import SquareTask
+from toy_tasks import SquareTask
 
 need("tensorboard")
 
@@ -95,7 +94,9 @@ def test_pictures_show_what_is_seen_and_made_of_it(tmp_path):
 
     class Seeing(stax.Callback):
         def after_training(self, search):
-            some = search.population.take(np.linspace(0, len(search.population) - 1, 8).round().astype(int)).rollouts()
+            some = search.containers.population.take(
+                np.linspace(0, len(search.containers.population) - 1, 8).round().astype(int)
+            ).rollouts()
             seen.append((search.evaluations, some.snapshots[:, -1], search.space.reconstruct(some)[:, -1]))
 
     run(None, task, callbacks=[TensorBoardCallback(tmp_path), Seeing()])
@@ -206,7 +207,7 @@ def test_the_command_writes_a_folder_for_each_run_and_survives_a_kill(tmp_path):
         out, board = tmp_path / "runs" / "first", tmp_path / "board"
         command = [
             "run",
-            "troubled_tasks:SquareTask",
+            "toy_tasks:SquareTask",
             "--algo",
             "stax",
             "--budget",
@@ -226,14 +227,3 @@ def test_the_command_writes_a_folder_for_each_run_and_survives_a_kill(tmp_path):
         same_curves(board / "first", rows(out / "metrics.csv"))
     finally:
         commands.close()
-
-
-def test_without_the_package_it_is_told_what_to_install(without, tmp_path, capsys, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    without("tensorboard")
-    assert main(["run", "redundant-arm", "--algo", "ns", "--budget", "200", "--tensorboard", "board"]) == 2
-    assert (
-        capsys.readouterr().err
-        == "stax: Writing for TensorBoard needs the package 'tensorboard': pip install 'stax-qd[tensorboard]'.\n"
-    )
-    assert list(tmp_path.iterdir()) == []

@@ -7,10 +7,10 @@ import warnings
 import gymnasium
 import numpy as np
 import pytest
-from optional_packages import need
 
 import stax
 import stax.envs
+from optional_packages import need
 from rollout_samples import NAMES
 from stax.policies import act
 from stax.tasks.gymnasium_registration import ENVIRONMENTS

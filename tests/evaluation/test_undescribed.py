@@ -18,7 +18,7 @@ from stax.evaluation import TaskSource
 from stax.representation.learned import LearnedSpace
 from stax.representation.space import UndescribedError
 from stax.tasks.contract import check_task
-from troubled_tasks import SquareTask, guilty
+from toy_tasks import SquareTask, strewn
 
 QUICK = {"budget": 400, "population_size": 20, "chunk_size": 100, "max_epochs": 1, "workers": 1, "device": "cpu"}
 QUICK |= {"archive_additions": 3, "emitter_population": 3, "max_failed_share": 0.5}
@@ -79,7 +79,7 @@ def test_with_discard_they_are_noted_and_the_run_goes_on(case):
     for archive in (result.novelty_archive, result.reward_archive):
         assert not failed[archive.id].any()
         if not isinstance(task, NoObservationsTask):
-            assert not guilty(archive.genome, 0.1).any()
+            assert not strewn(archive.genome, 0.1).any()
     assert np.isfinite(result.novelty_archive.descriptor).all()
 
 
@@ -106,12 +106,12 @@ def test_telling_a_search_what_it_cannot_describe_changes_nothing():
     search = stax.make_search("stax", task, budget=200, population_size=20, max_epochs=1, device="cpu", seed=1)
     told = SquareTask().evaluate(search.ask())
     search.tell(told)
-    while not guilty(genomes := search.ask(), 0.1).any():
+    while not strewn(genomes := search.ask(), 0.1).any():
         search.tell(task.evaluate(genomes))
     before, rollouts = search.evaluations, task.evaluate(genomes)
     with pytest.raises(UndescribedError) as undescribed:
         search.tell(rollouts)
-    np.testing.assert_array_equal(undescribed.value.rows, guilty(genomes, 0.1))
+    np.testing.assert_array_equal(undescribed.value.rows, strewn(genomes, 0.1))
     assert search.evaluations == before == len(search.ledger)
     np.testing.assert_array_equal(search.ask(), genomes)
     search.tell(stax.Rollouts(**vars(rollouts) | {"failed": undescribed.value.rows}))

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from troubled_tasks import SquareTask, guilty
+from toy_tasks import SquareTask, strewn
 
 SHARE = 0.1
 
@@ -21,7 +21,7 @@ class WildTask(SquareTask):
     def evaluate(self, genomes):
         rollouts = super().evaluate(genomes)
         snapshots = rollouts.snapshots.astype(np.float64)
-        snapshots[guilty(np.asarray(genomes), SHARE), 1, 2] = self.value
+        snapshots[strewn(np.asarray(genomes), SHARE), 1, 2] = self.value
         return replace(rollouts, snapshots=snapshots)
 
 
@@ -33,7 +33,7 @@ class NoObservationsTask(SquareTask):
 
     def observe(self, rollouts):
         # The last number of the first observation is the first one of the genome, in 32 bits.
-        if guilty(rollouts.snapshots[:, 0, 3:], SHARE).any():
+        if strewn(rollouts.snapshots[:, 0, 3:], SHARE).any():
             if self.how == "exit":
                 sys.exit(0)
             raise ArithmeticError("the camera broke")

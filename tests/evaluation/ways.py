@@ -13,6 +13,7 @@ import pytest
 import stax
 from stax import Rollouts
 from stax.evaluation import Evaluator, TaskSource, make_evaluator
+from stax.run_settings import RunSettings
 
 WAYS = ("own process", "processes", pytest.param("ray", marks=pytest.mark.ray))
 WITH_WORKERS = WAYS[1:]
@@ -30,8 +31,15 @@ def source(name: str, **options: Any) -> TaskSource:
 
 
 def evaluator(way: str, task: TaskSource | None = None, **options: Any) -> Evaluator:
+    """Return an evaluator; options are those of `make_evaluator` and settings of the run together."""
     defaults = {"workers": 2, "max_failed_share": 1.0}
-    return make_evaluator(task or source("MoodyTask"), **{**defaults, **_ARGUMENTS[way], **options})
+    return make_evaluator(task or source("MoodyTask"), **in_settings({**defaults, **_ARGUMENTS[way], **options}))
+
+
+def in_settings(options: dict[str, Any]) -> dict[str, Any]:
+    """Return the options with those that are settings of the run as one object."""
+    settings = {name: value for name, value in options.items() if name in RunSettings.described()}
+    return {name: value for name, value in options.items() if name not in settings} | {"settings": RunSettings(**settings)}
 
 
 def cluster_for(way: str, request: pytest.FixtureRequest) -> None:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from itertools import pairwise
 
 import numpy as np
 import pytest
-from tiny_task import METHODS, NoTruthTask, TinyTask, finish, one_torch_thread, quick_search
+from searches import METHODS, finish, one_torch_thread, quick_search
 
 from stax import InvalidInputError, Rollouts, UndescribedError
+from toy_tasks import NoTruthTask, SquareTask
 
 
 def test_asking_twice_gives_the_same_batch():
@@ -40,39 +40,39 @@ REFUSED = {
     "no rollouts": (lambda r: r.reward, "tell takes stax.Rollouts, not ndarray."),
     "reward is not a number": (
         lambda r: broken(r, reward=with_value(r.reward, 3, np.nan)),
-        "Task 'tiny' returned a reward of nan for policy 3 of {n}; rewards must be finite and not negative.",
+        "Task 'square' returned a reward of nan for policy 3 of {n}; rewards must be finite and not negative.",
     ),
     "reward is infinite": (
         lambda r: broken(r, reward=with_value(r.reward, 2, np.inf)),
-        "Task 'tiny' returned a reward of inf for policy 2 of {n}; rewards must be finite and not negative.",
+        "Task 'square' returned a reward of inf for policy 2 of {n}; rewards must be finite and not negative.",
     ),
     "reward is negative": (
         lambda r: broken(r, reward=with_value(r.reward, 1, -0.5)),
-        "Task 'tiny' returned a reward of -0.5 for policy 1 of {n}; rewards must be finite and not negative.",
+        "Task 'square' returned a reward of -0.5 for policy 1 of {n}; rewards must be finite and not negative.",
     ),
     "reward without an area": (
         lambda r: broken(r, reward=with_value(r.reward, 1, 0.5), reward_area=with_value(r.reward_area, 1, -1)),
-        "Task 'tiny' returned a reward of 0.5 for policy 1 of {n} without a reward area; rewarded policies must have one.",
+        "Task 'square' returned a reward of 0.5 for policy 1 of {n} without a reward area; rewarded policies must have one.",
     ),
     "reward in columns": (
         lambda r: broken(r, reward=r.reward[:, None]),
-        "Task 'tiny' must return reward as a 1-D array of numbers, not of shape ({n}, 1) and dtype float64.",
+        "Task 'square' must return reward as a 1-D array of numbers, not of shape ({n}, 1) and dtype float64.",
     ),
     "area too high": (
         lambda r: broken(r, reward_area=with_value(r.reward_area, 1, 2)),
-        "Task 'tiny' returned reward area 2 for policy 1 of {n}; it has the areas 0 to 1, and -1 stands for none.",
+        "Task 'square' returned reward area 2 for policy 1 of {n}; it has the areas 0 to 1, and -1 stands for none.",
     ),
     "area too low": (
         lambda r: broken(r, reward_area=with_value(r.reward_area, 0, -2)),
-        "Task 'tiny' returned reward area -2 for policy 0 of {n};",
+        "Task 'square' returned reward area -2 for policy 0 of {n};",
     ),
     "area not whole": (
         lambda r: broken(r, reward_area=r.reward_area + 0.5),
-        "Task 'tiny' must return reward_area as a 1-D array of whole numbers, not of shape ({n},) and dtype float64.",
+        "Task 'square' must return reward_area as a 1-D array of whole numbers, not of shape ({n},) and dtype float64.",
     ),
     "no ground truth": (
         lambda r: broken(r, ground_truth=None),
-        "Task 'tiny' has ground-truth bounds, but its rollouts have no ground_truth.",
+        "Task 'square' has ground-truth bounds, but its rollouts have no ground_truth.",
     ),
     "ground truth of another width": (
         lambda r: broken(r, ground_truth=r.ground_truth[:, :1]),
@@ -144,7 +144,7 @@ def test_a_task_without_ground_truth(algo):
     assert len(search.novelty_archive) > 0
     assert max(search.max_reward) > 0
     # It makes no difference to the search.
-    other = quick_search(algo, TinyTask(), budget=400, chunk_size=60)
+    other = quick_search(algo, SquareTask(), budget=400, chunk_size=60)
     finish(other)
     np.testing.assert_array_equal(search.ledger.columns()["reward"], other.ledger.columns()["reward"])
 
@@ -152,7 +152,7 @@ def test_a_task_without_ground_truth(algo):
 def test_ground_truth_that_the_task_did_not_announce():
     search = quick_search("stax", NoTruthTask())
     with pytest.raises(InvalidInputError, match="has no ground-truth bounds, but its rollouts have a ground_truth"):
-        search.tell(TinyTask().evaluate(search.ask()))
+        search.tell(SquareTask().evaluate(search.ask()))
     search.tell(search.task.evaluate(search.ask()))
 
 
@@ -173,7 +173,7 @@ def test_whoever_evaluates_may_use_its_arrays_again(algo):
     np.testing.assert_array_equal(search.novelty_archive.policies.descriptor, kept.descriptor)
 
 
-class FailingTask(TinyTask):
+class FailingTask(SquareTask):
     """Cannot draw its observations once."""
 
     calls = 0
@@ -209,7 +209,7 @@ def test_a_search_that_broke_off_does_not_pretend_to_be_done(monkeypatch):
     spent = search.evaluations
     assert spent < search.budget
     assert not search.done
-    with pytest.raises(RuntimeError, match="broke off with an error in an earlier tell"):
+    with pytest.raises(RuntimeError, match="broke off with an error in an earlier call"):
         search.tell(search.task.evaluate(search.ask()))
     assert not search.done
 
@@ -225,19 +225,44 @@ def test_rollouts_given_as_lists():
     assert search.evaluations == 12
 
 
-def test_the_observer_hears_of_phases_training_chunks_and_rests():
-    events = []
-    search = quick_search(
-        "stax", budget=200, chunk_size=24, observer=lambda search, event: events.append((event, search.phase))
-    )
+def test_a_search_is_at_rest_after_every_chunk_and_continues_when_asked():
+    search, rests = quick_search("stax", budget=200, chunk_size=24), []
+    assert not search.at_rest
+    assert not search.done
+    finish(search, lambda search: rests.append((search.phase, len(search.metrics), search.training_episodes)))
+    assert search.done
+    assert search.at_rest
+    assert rests[:3] == [("initial population", 1, 0), ("training", 2, 1), ("emitters", 3, 1)]
+    assert [rows for _, rows, _ in rests] == list(range(1, len(search.metrics) + 1))
+    assert rests[-1][2] == search.training_episodes == 1
+
+
+def test_asking_ends_the_rest_and_telling_without_asking_is_the_same():
+    search, silent = quick_search("serene", budget=200, chunk_size=24), quick_search("serene", budget=200, chunk_size=24)
+    while not search.done:
+        genomes = search.ask()
+        assert not search.at_rest
+        np.testing.assert_array_equal(search.ask(), genomes)
+        search.tell(search.task.evaluate(genomes))
+        silent.tell(silent.task.evaluate(genomes))
+        assert silent.at_rest == search.at_rest
+    assert silent.done
+    np.testing.assert_array_equal(search.ledger.columns()["reward"], silent.ledger.columns()["reward"])
+
+
+def test_a_state_is_refused_unless_the_search_is_at_rest():
+    search = quick_search("ns", budget=200, chunk_size=48)
+    for _ in range(2):
+        with pytest.raises(InvalidInputError, match="only at rest"):
+            search.state()
+        search.ask()
+    search.tell(search.task.evaluate(search.ask()))
+    assert search.state().numbers["evaluations"] == 12
+
+
+def test_rows_of_chunks_without_evaluations_are_not_lost():
+    """Without a bootstrap step there is nothing to exploit, and two rests follow each other without an evaluation between them."""
+    search = quick_search("serene", budget=400, chunk_size=24, bootstrap_share=0.0)
     finish(search)
-    # Before every chunk but the first
-    assert sum(event == "rest" for event, _ in events) == sum(event == "chunk" for event, _ in events) - 1
-    after = [following for (event, _), following in pairwise(events) if event == "rest"]
-    assert set(after) == {("phase", "exploration"), ("phase", "bootstrap")}
-    events = [event for event in events if event[0] != "rest"]
-    assert events[:2] == [("phase", "initial population"), ("chunk", "initial population")]
-    assert events[2:6] == [("phase", "exploration"), ("phase", "training"), ("training", "training"), ("chunk", "training")]
-    assert events[6:9] == [("phase", "bootstrap"), ("phase", "emitters"), ("chunk", "emitters")]
-    assert events.count(("training", "training")) == search.training_episodes
-    assert sum(event == "chunk" for event, _ in events) == search.chunks == len(search.metrics)
+    assert [row["phase"] for row in search.metrics].count("exploitation") > 1
+    assert sum(chunk.evaluations for chunk in search.record.course) == 400

@@ -10,9 +10,7 @@ from functools import cache
 import numpy as np
 import pytest
 import torch
-from test_determinism import outcome, same
-from test_state import copied, go_on
-from tiny_task import TinyTask, one_torch_thread, quick_search
+from searches import finish, one_torch_thread, outcome, quick_search, reloaded, same
 
 import stax
 from stax.representation.autoencoder import ConvolutionalAutoencoder
@@ -21,6 +19,7 @@ from stax.representation.space import GroundTruthSpace, StatesSpace, Undescribed
 from stax.search.emitters.turn import MOST_UNSTORED
 from stax.search.vocabulary import Origin
 from stax.tasks.redundant_arm import RedundantArm
+from toy_tasks import SquareTask
 
 SMALL = {"population_size": 12, "max_epochs": 1, "max_images_per_episode": 100, "batch_size": 16, "archive_additions": 3}
 SMALL |= {"code_size": 3, "descriptor_samples": 2, "novelty_neighbors": 4, "emitter_population": 4}
@@ -69,9 +68,17 @@ def described_at_once() -> Iterator[list[int]]:
 
 def everything(search) -> dict[str, np.ndarray]:
     """The outcome of a search and all arrays of its state, with the turns that the bandit decides by."""
-    turns = [*search.bootstrap_choice.turns, *search.emitter_choice.turns]
+    turns = [
+        *search.containers.emitters.choices[Origin.BOOTSTRAP].turns,
+        *search.containers.emitters.choices[Origin.EMITTER].turns,
+    ]
     state = {name: np.array(array) for name, array in search.state().arrays.items()}
-    return {**outcome(search), **state, "turns": np.array(turns, object), "gains": np.array([c.gain for c in search.course])}
+    return {
+        **outcome(search),
+        **state,
+        "turns": np.array(turns, object),
+        "gains": np.array([c.gain for c in search.record.course]),
+    }
 
 
 @one_torch_thread()
@@ -102,7 +109,7 @@ def _finish(search, tell=None) -> None:
 @pytest.mark.parametrize("kinds", KINDS)
 def test_the_outcome_is_that_of_one_generation_at_a_time(kinds):
     search, deferred, at_once = both_ways(emitter_kinds=KINDS[kinds], budget=900 if kinds == "all" else 500)
-    assert search.emitters_made > (4 if kinds == "all" else 1)
+    assert search.containers.emitters.made > (4 if kinds == "all" else 1)
     assert sum(record.evaluations for record in search.emitter_records()) > 60
     assert sum(deferred) == sum(at_once)
     if kinds == "novelty":
@@ -110,7 +117,7 @@ def test_the_outcome_is_that_of_one_generation_at_a_time(kinds):
     else:
         assert len(deferred) < len(at_once)
         assert len(search.novelty_archive) + len(search.reward_archive) > 20
-    assert any(emitter.kept for emitter in search.emitters)
+    assert any(emitter.kept for emitter in search.containers.emitters)
 
 
 def test_a_kind_of_the_users_own_defers_too():
@@ -166,7 +173,7 @@ def test_the_budget_may_end_within_a_turn(origin, after):
     assert search.evaluations == budget
     assert search.ledger.columns()["origin"][-1] == origin
     archived = search.reward_archive.policies
-    for emitter in search.emitters:
+    for emitter in search.containers.emitters:
         kept = {*archived.id[archived.emitter == emitter.id].tolist(), *emitter.novelty_candidates.policies.id.tolist()}
         assert emitter.kept == len(kept)
 
@@ -176,18 +183,14 @@ def test_the_budget_may_end_within_a_turn(origin, after):
 def test_a_search_goes_on_from_every_rest_with_the_same_bits(kinds):
     states, options = [], {"budget": 420, "emitter_kinds": KINDS[kinds]}
 
-    def observer(search, event):
-        if event == "rest":
-            states.append(copied(search.state()))
-
-    search = arm_search(observer=observer, **options)
-    go_on(search)
+    search = arm_search(**options)
+    finish(search, lambda search: states.append(reloaded(search.state())))
     assert len(states) > 4
     assert any(len(state.arrays["emitters.novelty_candidates.id"]) for state in states)
     for state in states:
         again = arm_search(**options)
         again.restore(state)
-        go_on(again)
+        finish(again)
         same(everything(again), everything(search))
 
 
@@ -210,27 +213,27 @@ class OwnNetwork(ConvolutionalAutoencoder):
         (RedundantArm, {"autoencoder": OwnNetwork}, False),
         (RedundantArm, {"autoencoder": lambda shape, size: ConvolutionalAutoencoder(shape, size)}, False),
         (OtherArm, {}, False),
-        (TinyTask, {}, False),
+        (SquareTask, {}, False),
     ],
     ids=["built in", "variational", "own network", "factory", "own task", "vectors"],
 )
 def test_descriptors_are_deferred_only_where_every_rollout_has_one(task, options, deferrable):
     search = stax.make_search("stax", task(), budget=200, device="cpu", **{**SMALL, **options})
     assert search.space.deferrable is deferrable
-    assert not GroundTruthSpace(TinyTask()).deferrable
-    assert not StatesSpace(TinyTask(), 2).deferrable
+    assert not GroundTruthSpace(SquareTask()).deferrable
+    assert not StatesSpace(SquareTask(), 2).deferrable
 
 
 @one_torch_thread()
 def test_codes_that_became_infinite_are_one_sentence():
     search = arm_search()
-    while search.phase != "emitters":
+    while search.phase != "emitters" or search.at_rest:
         search.tell(search.task.evaluate(search.ask()))
     with torch.no_grad():
         search.space.autoencoder.encoder_linear.bias[:] = float("nan")
     sentence = r"^Policy 0 of \d+ of task 'redundant-arm' has no descriptor: codes or errors of the autoencoder are not finite"
     with pytest.raises(RuntimeError, match=sentence) as error:
-        go_on(search)
+        finish(search)
     assert not isinstance(error.value, UndescribedError), "nobody may tell the last rollouts again instead"
     with pytest.raises(RuntimeError, match="broke off with an error"):
         search.tell(search.task.evaluate(search.ask()))
@@ -293,7 +296,7 @@ def test_novelty_is_known_to_kinds_that_use_it(make):
     for witness in (Witness(), NovelWitness()):
         search = make(emitter_kinds=[copy.deepcopy(witness)])
         _finish(search)
-        (kind,) = search.kinds.values()
+        (kind,) = search.containers.emitters.kinds.values()
         shown = np.array(kind.kind.shown)
         assert len(shown) > 100
         assert (~np.isnan(shown)).all() if witness.uses_novelty else np.isnan(shown).all()

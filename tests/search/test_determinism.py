@@ -5,28 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from tiny_task import METHODS, TinyTask, finish, one_torch_thread, quick_search
+from searches import METHODS, finish, one_torch_thread, outcome, quick_search, same
 
 import stax
-
-
-def outcome(search) -> dict[str, np.ndarray]:
-    """Everything a run leaves but seconds."""
-    arrays = {f"ledger {name}": column for name, column in search.ledger.columns().items()}
-    for name in ("novelty_archive", "reward_archive"):
-        arrays |= {f"{name} {column}": values for column, values in getattr(search, name).policies.columns().items()}
-    for name in search.metrics[0]:
-        if not name.startswith("seconds"):
-            arrays[f"metrics {name}"] = np.array([row[name] for row in search.metrics])
-    arrays["emitters"] = np.array([str(record) for record in search.emitter_records()])
-    return arrays
-
-
-def same(first: dict[str, np.ndarray], second: dict[str, np.ndarray]) -> None:
-    assert first.keys() == second.keys()
-    for name, array in first.items():
-        assert array.dtype == second[name].dtype, name
-        np.testing.assert_array_equal(array, second[name], err_msg=name)
+from toy_tasks import SquareTask
 
 
 @pytest.mark.parametrize("algo", METHODS)
@@ -54,10 +36,10 @@ def test_a_search_does_not_touch_the_random_numbers_of_others():
     assert torch.equal(torch.random.get_rng_state(), before)
 
 
-def test_the_observer_changes_nothing():
-    quiet, watched = quick_search("stax", budget=200), quick_search("stax", budget=200, observer=lambda search, event: None)
+def test_taking_the_state_changes_nothing():
+    quiet, watched = quick_search("stax", budget=200), quick_search("stax", budget=200)
     finish(quiet)
-    finish(watched)
+    finish(watched, lambda search: search.state())
     same(outcome(quiet), outcome(watched))
 
 
@@ -94,8 +76,8 @@ def test_any_number_of_workers_gives_the_same_bits(algo, options):
 
 def test_a_run_equals_a_conversation():
     """`stax.run` does nothing that ask and tell do not."""
-    result = stax.run(TinyTask(), algo="serene", budget=300, seed=4, workers=1, population_size=12, chunk_size=60)
-    search = stax.make_search("serene", TinyTask(), budget=300, seed=4, population_size=12, chunk_size=60)
+    result = stax.run(SquareTask(), algo="serene", budget=300, seed=4, workers=1, population_size=12, chunk_size=60)
+    search = stax.make_search("serene", SquareTask(), budget=300, seed=4, population_size=12, chunk_size=60)
     finish(search)
     same(result.ledger, search.ledger.columns())
     same(result.novelty_archive.columns(), search.novelty_archive.policies.columns())

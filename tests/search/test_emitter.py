@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tiny_task import policies
+from searches import policies
 
 from stax.search.emitters.emitter import emitter_improvement, emitter_sigma, history_window, stagnates
 from stax.search.variation import mutate, random_genomes, sample

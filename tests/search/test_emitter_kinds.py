@@ -13,11 +13,20 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_determinism import outcome, same
-from test_laws import stale
-from test_state import copied, ends_the_same_from_any, go_on, spoilt, states_of
+from searches import (
+    ends_the_same_from_any,
+    finish,
+    one_torch_thread,
+    outcome,
+    policies,
+    quick_search,
+    reloaded,
+    same,
+    spoilt,
+    stale,
+    states_of,
+)
 from threadpoolctl import threadpool_limits
-from tiny_task import TinyTask, finish, one_torch_thread, policies, quick_search
 
 import own_parts
 import stax
@@ -30,6 +39,8 @@ from stax.search.emitters.novelty import NoveltyEmitter
 from stax.search.emitters.sep_cma_es import STATE, SeparableCmaEmitter, population_size
 from stax.search.parameters import Parameters
 from stax.search.policy_set import GrowingSet, PolicySet
+from stax.search.vocabulary import Origin
+from toy_tasks import SquareTask
 
 BUILT_IN = tuple(EMITTER_KINDS)
 OWN = ("own_parts:Widening", "own_parts:Stubborn")
@@ -43,7 +54,7 @@ def an_emitter(*, genes=4, sigma=0.5, novelty=2.0, **parameters) -> Emitter:
     return Emitter(
         id=0,
         kind="any",
-        parameters=replace(Parameters(), **parameters),
+        parameters=Parameters(**parameters),
         ancestor=ancestor,
         sigma=sigma,
         born=0,
@@ -181,12 +192,12 @@ def test_cma_that_became_endless_is_not_remembered():
 
 
 def test_cma_s_own_population_size():
-    assert population_size(replace(Parameters(), cma_population="genome"), 228) == 4 + math.floor(3 * math.log(228)) == 20
+    assert population_size(Parameters(cma_population="genome"), 228) == 4 + math.floor(3 * math.log(228)) == 20
     assert population_size(Parameters(), 228) == 6
     search = quick_search("serene", emitter_kinds="cma-es", cma_population="genome", **OPTIONS)
     finish(search)
     assert {record.kind for record in search.emitter_records()} == {"cma-es"}
-    counts = np.bincount([len(emitter.history[0]) for emitter in search.emitters])
+    counts = np.bincount([len(emitter.history[0]) for emitter in search.containers.emitters])
     assert np.flatnonzero(counts).tolist() == [4 + math.floor(3 * math.log(6))]
 
 
@@ -223,24 +234,23 @@ def test_genomes_of_any_kind_keep_to_the_bounds():
         genomes = search.ask()
         assert np.abs(genomes).max() <= 0.5
         search.tell(search.task.evaluate(genomes))
-    assert search.emitters_made
+    assert search.containers.emitters.made
 
 
 @one_torch_thread()
 def test_the_population_of_a_novelty_emitter_is_described_anew_after_training():
     old, checked = [], 0
 
-    def observer(search, event):
+    def look(search):
         nonlocal checked
-        if event == "chunk":
-            old.extend(stale(search))
-            for emitter in search.emitters:
-                known = emitter.population.descriptor
-                checked += len(known)
-                assert np.array_equal(known, search.space.describe(emitter.population.rollouts()))
+        old.extend(stale(search))
+        for emitter in search.containers.emitters:
+            known = emitter.population.descriptor
+            checked += len(known)
+            assert np.array_equal(known, search.space.describe(emitter.population.rollouts()))
 
-    search = quick_search("stax", emitter_kinds="novelty", observer=observer, **OPTIONS)
-    go_on(search)
+    search = quick_search("stax", emitter_kinds="novelty", **OPTIONS)
+    finish(search, look)
     assert old == []
     assert checked > 20
     assert search.training_episodes >= 2
@@ -254,8 +264,8 @@ def test_several_kinds_share_the_budget(choice):
     known = {record.kind for record in records}
     # A uniform choice may miss one of four in so few draws.
     assert known == set(BUILT_IN) or (choice == "uniform" and len(known) == 3)
-    assert {kind for kind, _ in search.emitter_choice.turns} == known
-    assert all(0 <= share <= 1 for _, share in search.emitter_choice.turns)
+    assert {kind for kind, _ in search.containers.emitters.choices[Origin.EMITTER].turns} == known
+    assert all(0 <= share <= 1 for _, share in search.containers.emitters.choices[Origin.EMITTER].turns)
     if choice == "round-robin":
         kinds = [record.kind for record in records]
         assert kinds[:8] == [*BUILT_IN, *BUILT_IN]
@@ -266,10 +276,10 @@ def test_a_turn_counts_policies_that_were_kept():
     """The share that entered the reward archive or became a novelty candidate, each policy once."""
     search = quick_search("serene", emitter_kinds="elitist", **OPTIONS)
     finish(search)
-    assert len(search.bootstrap_choice.turns) == min(50, search.emitters_made)
+    assert len(search.containers.emitters.choices[Origin.BOOTSTRAP].turns) == min(50, search.containers.emitters.made)
     records = {record.id: record for record in search.emitter_records()}
     archived = search.reward_archive.policies
-    for emitter in search.emitters:
+    for emitter in search.containers.emitters:
         rewarding = archived.id[archived.emitter == emitter.id]
         novel = emitter.novelty_candidates.policies.id
         assert emitter.kept == len({*rewarding.tolist(), *novel.tolist()}) <= records[emitter.id].evaluations
@@ -293,12 +303,12 @@ def test_a_learned_space_with_all_kinds_goes_on_with_the_same_bits():
     for state in states[3 : len(states) : 4]:
         search = quick_search("stax", **options)
         search.restore(state)
-        go_on(search)
+        finish(search)
         same(outcome(search), expected)
 
 
 def test_cma_does_not_depend_on_the_threads_of_linear_algebra():
-    class Wide(TinyTask):
+    class Wide(SquareTask):
         genome_size = 130
 
     outcomes = []
@@ -350,8 +360,8 @@ def test_numbers_of_a_state_that_do_not_fit_are_refused():
 @cache
 def a_finished_search():
     search = quick_search("serene", emitter_kinds=own_parts.Widening, budget=400, chunk_size=60, seed=3)
-    go_on(search)
-    assert search.emitters
+    finish(search)
+    assert search.containers.emitters
     return search
 
 
@@ -366,12 +376,14 @@ numbers = st.floats(allow_nan=False, width=64)
 )
 def test_what_an_emitter_remembers_comes_back_as_it_is(remembered):
     search = a_finished_search()
-    search.emitters[0].memory.clear()
-    search.emitters[0].memory.update(remembered)
+    (emitter, *_) = search.containers.emitters
+    emitter.memory.clear()
+    emitter.memory.update(remembered)
     again = quick_search("serene", emitter_kinds=own_parts.Widening, budget=400, chunk_size=60, seed=3)
-    again.restore(copied(search.state()))
-    same(dict(search.emitters[0].memory), dict(again.emitters[0].memory))
-    assert list(again.emitters[0].memory) == list(remembered)
+    again.restore(reloaded(search.state()))
+    (restored, *_) = again.containers.emitters
+    same(dict(emitter.memory), dict(restored.memory))
+    assert list(restored.memory) == list(remembered)
 
 
 def test_only_numbers_can_be_remembered():
@@ -419,8 +431,8 @@ def test_a_part_is_named_or_given():
         ({"emitter_kinds": "own_parts:Dice"}, "The emitter kind 'own_parts:Dice' must be a subclass of stax.EmitterKind, not <class 'own_parts.Dice'>."),
         ({"emitter_kinds": "own_parts:Unmakable"}, "The emitter kind 'own_parts:Unmakable' cannot be made: TypeError: "),
         ({"emitter_kinds": "own_parts:Picky"}, "Picky wants genomes of 7 numbers, not 6."),
-        ({"emitter_kinds": "given:Widening"}, "The emitter kind 'given:Widening' was given as an object; give it again, as parameter emitter_kinds."),
-        ({"emitter_kinds": (own_parts.Widening(1), own_parts.Widening(2))}, "Two of the parts given are called 'given:Widening'; they need classes of different names."),
+        ({"emitter_kinds": "given:Widening"}, "The emitter kind 'given:Widening' was given as an object"),
+        ({"emitter_kinds": (own_parts.Widening(1), own_parts.Widening(2))}, "Parameter emitter_kinds must be 1 to 100 different values"),
         ({"emitter_kinds": 3}, "The emitter kind 'given:int' must be a subclass of stax.EmitterKind, not 3."),
         ({"scheduler": "own_parts:Widening"}, "The scheduler 'own_parts:Widening' must be a subclass of stax.Scheduler, not <class"),
         ({"emitter_kinds": "cma-es", "emitter_population": 3}, "Parameter emitter_population must be at least 4 for emitters of the kind cma-es, not 3."),
@@ -432,7 +444,7 @@ def test_a_part_that_cannot_be_used_is_one_sentence(options, sentence):
 
 
 def test_a_genome_too_large_or_too_small_for_cma_is_told():
-    class Huge(TinyTask):
+    class Huge(SquareTask):
         genome_size = 1001
 
     with pytest.raises(InvalidInputError, match=r"at most 1,000 numbers, not 1,001; take 'sep-cma-es'\."):
@@ -445,7 +457,7 @@ def test_a_genome_too_large_or_too_small_for_cma_is_told():
 def test_parts_that_are_not_used_are_not_looked_for():
     search = quick_search("ns", emitter_kinds="no_such_module:X")
     finish(search)
-    assert search.emitters_made == 0
+    assert search.containers.emitters.made == 0
 
 
 @pytest.mark.parametrize(

@@ -7,14 +7,15 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tiny_task import METHODS, WITH_EMITTERS, NoTruthTask, TinyTask, finish, one_torch_thread, quick_search, watch
+from searches import METHODS, WITH_EMITTERS, finish, one_torch_thread, quick_search, watch
 
 from stax import InvalidInputError, Rollouts
 from stax.search.emitters.emitter import emitter_improvement, stagnates
 from stax.search.explorers.population import PopulationExplorer
+from toy_tasks import NoTruthTask, SquareTask
 
 
-class FailingTask(TinyTask):
+class FailingTask(SquareTask):
     """Fails for a share of the genomes, always the same ones, and then leaves nonsense behind."""
 
     def __init__(self, share: float) -> None:
@@ -38,7 +39,11 @@ def everyone(search) -> set[int]:
     """All whom the search could still choose."""
     if not search.evaluations:
         return set()
-    held = [*search.held(), search.around, *(emitter.population for emitter in search.emitters)]
+    held = [
+        *search.containers.held(),
+        search.containers.around,
+        *(emitter.population for emitter in search.containers.emitters),
+    ]
     return {int(number) for part in held for number in part.id}
 
 
@@ -47,8 +52,8 @@ def everyone(search) -> set[int]:
 def test_nobody_meets_a_failed_policy_again(algo, share):
     task, known = FailingTask(share), []
     settings = {"budget": 700, "chunk_size": 60, "emitter_population": 3}
-    search = quick_search(algo, task, observer=lambda search, event: known.append(everyone(search)), **settings)
-    steps = watch(search)
+    search = quick_search(algo, task, **settings)
+    steps = watch(search, lambda search: known.append(everyone(search)))
     genomes, ledger = np.concatenate([step.genomes for step in steps]), search.ledger.columns()
     failed = task.fails(genomes)
     assert 0.8 * share < failed.mean() < 1.2 * share
@@ -58,7 +63,7 @@ def test_nobody_meets_a_failed_policy_again(algo, share):
     assert (ledger["reward"][failed] == 0).all()
     assert (ledger["reward_area"][failed] == -1).all()
     assert np.isnan(ledger["ground_truth"][failed]).all()
-    sound = TinyTask().evaluate(genomes).take(~failed)
+    sound = SquareTask().evaluate(genomes).take(~failed)
     for name in ("reward", "reward_area", "ground_truth"):
         np.testing.assert_array_equal(ledger[name][~failed], getattr(sound, name))
     assert search.max_reward == [sound.reward[sound.reward_area == area].max() for area in range(2)]
@@ -72,7 +77,7 @@ def test_nobody_meets_a_failed_policy_again(algo, share):
     for record in search.emitter_records():
         assert record.evaluations == np.count_nonzero(ledger["emitter"] == record.id)
     assert all(len(step.after["population"]) <= 12 for step in steps)
-    assert len(search.population) == 12 or not isinstance(search.method.explorer, PopulationExplorer)
+    assert len(search.containers.population) == 12 or not isinstance(search.method.explorer, PopulationExplorer)
 
 
 @pytest.mark.parametrize("algo", WITH_EMITTERS)
@@ -94,11 +99,11 @@ def test_emitters_without_a_population_are_retired(algo):
 def test_an_emitter_fills_up_what_failed_of_its_first_population():
     sizes = []
 
-    def observer(search, event):
-        sizes.extend([len(rewards) for rewards in emitter.history] for emitter in search.emitters)
+    def look(search):
+        sizes.extend([len(rewards) for rewards in emitter.history] for emitter in search.containers.emitters)
 
-    search = quick_search("serene", FailingTask(0.4), budget=900, chunk_size=60, emitter_population=4, observer=observer)
-    finish(search)
+    search = quick_search("serene", FailingTask(0.4), budget=900, chunk_size=60, emitter_population=4)
+    finish(search, look)
     ragged = [history for history in sizes if len(set(history)) > 1]
     assert ragged
     for history in sizes:
@@ -134,20 +139,20 @@ def test_whole_batches_may_fail(algo):
         batch += 1
     assert search.evaluations == 400
     assert not everyone(search) & set(np.flatnonzero(search.ledger.columns()["failed"]).tolist())
-    assert search.novelty_archive.policies.snapshots.dtype == search.population.snapshots.dtype == np.float32
+    assert search.novelty_archive.policies.snapshots.dtype == search.containers.population.snapshots.dtype == np.float32
 
 
 @pytest.mark.parametrize("algo", ["stax", "ns", "map-elites"])
 def test_nobody_to_search_with(algo):
     search = quick_search(algo, FailingTask(1.0))
-    sentence = "All 12 evaluations of the initial population failed on task 'tiny', so there is nobody to search with."
+    sentence = "All 12 evaluations of the initial population failed on task 'square', so there is no policy to search with."
     with pytest.raises(RuntimeError, match=re.escape(sentence)):
         finish(search)
 
 
 @pytest.mark.parametrize("algo", ["stax", "serene", "map-elites"])
 def test_no_failures_are_the_same_as_none_told(algo):
-    class TellingTask(TinyTask):
+    class TellingTask(SquareTask):
         def evaluate(self, genomes):
             return replace(super().evaluate(genomes), failed=np.zeros(len(genomes), bool))
 
@@ -156,7 +161,7 @@ def test_no_failures_are_the_same_as_none_told(algo):
     finish(two)
     for name, column in one.ledger.columns().items():
         np.testing.assert_array_equal(column, two.ledger.columns()[name])
-    for ours, theirs in zip(one.held(), two.held(), strict=True):
+    for ours, theirs in zip(one.containers.held(), two.containers.held(), strict=True):
         for name, column in ours.columns().items():
             np.testing.assert_array_equal(column, theirs.columns()[name], err_msg=name)
 
@@ -164,7 +169,7 @@ def test_no_failures_are_the_same_as_none_told(algo):
 def test_failed_must_be_truth_values():
     search = quick_search("ns")
     rollouts = search.task.evaluate(search.ask())
-    sentence = "Task 'tiny' must return failed as a 1-D array of truth values, not of shape (12,) and dtype int64."
+    sentence = "Task 'square' must return failed as a 1-D array of truth values, not of shape (12,) and dtype int64."
     with pytest.raises(InvalidInputError, match=re.escape(sentence)):
         search.tell(replace(rollouts, failed=np.zeros(12, int)))
     with pytest.raises(InvalidInputError, match=re.escape("Rollouts hold 12 rewards but 3 rows of failed")):
@@ -193,7 +198,7 @@ def test_a_task_without_ground_truth_may_fail_too():
 
 
 def test_taking_and_joining_rollouts():
-    rollouts = TinyTask().evaluate(np.zeros((4, 6)))
+    rollouts = SquareTask().evaluate(np.zeros((4, 6)))
     failed = np.array([False, True, False, True])
     some = replace(rollouts, failed=failed)
     assert some.take([1, 2]).failed.tolist() == [True, False]

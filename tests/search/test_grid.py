@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tiny_task import policies
+from searches import policies
 
 from stax import InvalidInputError
 from stax.search.grid import Coverage, Elites, Grid

@@ -7,24 +7,13 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from tiny_task import (
-    GIVEN,
-    LEARNED,
-    METHODS,
-    WITH_EMITTERS,
-    NoTruthTask,
-    TinyTask,
-    finish,
-    novelty_by_definition,
-    quick_search,
-    watch,
-)
+from searches import GIVEN, LEARNED, METHODS, WITH_EMITTERS, finish, novelty_by_definition, quick_search, stale, watch
 
 from stax.search.emitters.emitter import emitter_improvement, history_window, stagnates
-from stax.search.explorers.population import PopulationExplorer
 from stax.search.policy_set import PolicySet
 from stax.search.selection import select
 from stax.search.vocabulary import Origin
+from toy_tasks import LevelsTask, NoTruthTask, SquareTask
 
 WITHOUT_SELECTION = ("map-elites", "random")
 SETTINGS = {
@@ -41,68 +30,24 @@ class Seen(SimpleNamespace):
         return "a run"
 
 
-def stale(search) -> list[str]:
-    """Which of the sets that hold descriptors hold old ones."""
-    held = {
-        "population": search.population,
-        "offspring": search.offspring,
-        "novelty archive": search.novelty_archive.policies,
-        "reward archive": search.reward_archive.policies,
-        "candidates": search.candidates.policies,
-        "around": search.around,
-    }
-    for emitter in search.emitters:
-        held[f"ancestor of {emitter.id}"] = emitter.ancestor
-        held[f"most novel of {emitter.id}"] = emitter.most_novel
-        held[f"novelty candidates of {emitter.id}"] = emitter.novelty_candidates.policies
-    old = [
-        name
-        for name, part in held.items()
-        if len(part) and not np.array_equal(part.descriptor, search.space.describe(part.rollouts()))
-    ]
-    if search.uses_surprise:
-        for name in ("population", "offspring"):
-            surprise = search.space.describe_with_surprise(held[name].rollouts())[1]
-            old += [] if np.array_equal(held[name].surprise, surprise) else [f"surprise of the {name}"]
-    if not isinstance(search.method.explorer, PopulationExplorer) or not len(search.offspring):
-        return old
-    references = [held[name] for name in ("population", "offspring", "novelty archive", "reward archive")]
-    everyone = PolicySet.union(list(held.values()))
-    expected = novelty_by_definition(everyone, references, search.parameters.novelty_neighbors)
-    if not np.allclose(search.references.novelty(everyone.id, everyone.descriptor), expected, rtol=1e-9):
-        old.append("references")
-    if search.phase == "training":
-        for name, part in held.items():
-            if name.startswith(("ancestor", "most novel")):
-                expected = novelty_by_definition(part, references, search.parameters.novelty_neighbors)
-                old += [] if np.allclose(part.novelty, expected, rtol=1e-9) else [f"novelty of the {name}"]
-    waiting = held["candidates"]
-    expected = novelty_by_definition(waiting, [held["reward archive"]], search.parameters.novelty_neighbors)
-    if not np.allclose(search.candidates.novelty(), expected, rtol=1e-9):
-        old.append("novelty of the candidates")
-    return old
-
-
 @pytest.fixture(scope="module", params=[(algo, name) for algo in METHODS for name in SETTINGS], ids=lambda pair: "-".join(pair))
 def run(request):
     """A run of a method, and what was seen of it."""
     algo, name = request.param
     seen = Seen(stale=[], explorations=0, trained_after=[], chunks=0, kept_by_emitters=[])
 
-    def observer(search, event):
-        if event == "phase" and search.phase == "exploration":
-            seen.explorations += 1
-        elif event == "training":
+    def look(search):
+        seen.explorations += search.phase in ("exploration", "training")
+        if search.training_episodes > len(seen.trained_after):
             seen.trained_after.append(seen.explorations)
-        elif event == "chunk":
-            seen.chunks += 1
-            seen.stale.append(stale(search))
-            for emitter in search.emitters:
-                seen.kept_by_emitters.append([float(rewards.max()) for rewards in emitter.history])
-                seen.kept_by_emitters.append([float(rewards.min()) for rewards in emitter.history])
+        seen.chunks += 1
+        seen.stale.append(stale(search))
+        for emitter in search.containers.emitters:
+            seen.kept_by_emitters.append([float(rewards.max()) for rewards in emitter.history])
+            seen.kept_by_emitters.append([float(rewards.min()) for rewards in emitter.history])
 
-    search = quick_search(algo, observer=observer, **SETTINGS[name])
-    seen.steps = watch(search)
+    search = quick_search(algo, **SETTINGS[name])
+    seen.steps = watch(search, look)
     seen.search, seen.algo, seen.ledger = search, algo, search.ledger.columns()
     return seen
 
@@ -157,7 +102,7 @@ def test_genomes_are_within_bounds_and_never_asked_for_twice(run):
 
 
 def test_the_ledger_says_what_the_task_said(run):
-    rollouts = TinyTask().evaluate(np.concatenate([step.genomes for step in run.steps]))
+    rollouts = SquareTask().evaluate(np.concatenate([step.genomes for step in run.steps]))
     for name in ("reward", "reward_area", "ground_truth"):
         np.testing.assert_array_equal(run.ledger[name], getattr(rollouts, name))
     for area in range(2):
@@ -290,7 +235,7 @@ def test_rewarding_policies_of_exploration_become_candidates_once(run):
     ledger = run.ledger
     found = np.flatnonzero((ledger["reward"] > 0) & np.isin(ledger["origin"], (Origin.INITIAL, Origin.EXPLORATION))).tolist()
     taken = [record.ancestor for record in run.search.emitter_records()]
-    waiting = run.search.candidates.policies.id.tolist()
+    waiting = run.search.containers.candidates.policies.id.tolist()
     assert len(found) > 0
     if run.algo in WITH_EMITTERS:
         assert sorted(taken + waiting) == found
@@ -308,7 +253,7 @@ def test_candidates_are_taken_most_novel_first(run):
     if run.algo not in ("serene", "stax-nt"):
         pytest.skip("descriptors change")
     neighbors = run.search.parameters.novelty_neighbors
-    everyone = TinyTask().evaluate(np.concatenate([step.genomes for step in run.steps]))
+    everyone = SquareTask().evaluate(np.concatenate([step.genomes for step in run.steps]))
     where = run.search.space.describe(everyone)
     records, archive, waiting = run.search.emitter_records(), [], set()
     expected_archive = iter_reward_archive(run)
@@ -393,13 +338,13 @@ def histories(run) -> dict[int, list[np.ndarray]]:
 
 def test_emitters_keep_the_best_and_their_improvement_follows(run):
     records, kept = {record.id: record for record in run.search.emitter_records()}, histories(run)
-    assert set(records) == set(kept) == set(range(run.search.emitters_made))
+    assert set(records) == set(kept) == set(range(run.search.containers.emitters.made))
     generations = run.search.parameters.bootstrap_generations
     for number, record in records.items():
         assert record.generations == len(kept[number])
         assert record.evaluations == (run.ledger["emitter"] == number).sum()
         assert record.improvement == pytest.approx(emitter_improvement(kept[number], generations))
-    for emitter in run.search.emitters:
+    for emitter in run.search.containers.emitters:
         for own, expected in zip(emitter.history, kept[emitter.id], strict=True):
             np.testing.assert_array_equal(np.sort(own)[::-1], expected)
     for course in run.kept_by_emitters:
@@ -410,7 +355,7 @@ def bootstraps_decide(run) -> None:
     """An emitter is kept after its bootstrap if it has improved."""
     parameters, kept = run.search.parameters, histories(run)
     origins = run.ledger["origin"]
-    alive = {emitter.id for emitter in run.search.emitters}
+    alive = {emitter.id for emitter in run.search.containers.emitters}
     for record in run.search.emitter_records():
         own = run.ledger["emitter"] == record.id
         bootstrap = (own & (origins == Origin.BOOTSTRAP)).sum()
@@ -450,8 +395,8 @@ def test_metrics_follow_the_run(run):
     assert (rows[-1]["max_reward_0"], rows[-1]["max_reward_1"]) == tuple(run.search.max_reward)
     assert rows[-1]["novelty_archive_size"] == len(run.search.novelty_archive)
     assert rows[-1]["reward_archive_size"] == len(run.search.reward_archive)
-    assert rows[-1]["emitter_candidates"] == len(run.search.candidates)
-    assert rows[-1]["emitters"] == len(run.search.emitters)
+    assert rows[-1]["emitter_candidates"] == len(run.search.containers.candidates)
+    assert rows[-1]["emitters"] == len(run.search.containers.emitters)
     exploring = [row for row in rows if row["phase"] == "exploration"]
     assert len(exploring) == run.explorations + 1
     assert ("exploitation" in {row["phase"] for row in rows}) == (run.algo in WITH_EMITTERS)
@@ -469,7 +414,7 @@ def test_random_genomes_are_one_long_first_population():
 
 
 def test_random_search_needs_no_ground_truth():
-    search, truth = (quick_search("random", task, budget=200, chunk_size=60) for task in (NoTruthTask(), TinyTask()))
+    search, truth = (quick_search("random", task, budget=200, chunk_size=60) for task in (NoTruthTask(), SquareTask()))
     finish(search)
     finish(truth)
     assert search.coverage is None
@@ -524,7 +469,7 @@ def long_run():
     """Rewards in levels, so that emitters come to a standstill."""
     search = quick_search(
         "serene",
-        TinyTask(levels=3),
+        LevelsTask(3),
         budget=12_000,
         chunk_size=2500,
         offspring_per_parent=1,
@@ -577,7 +522,7 @@ def test_novelty_candidates_were_more_novel_than_all_before_them(long_run):
     """Whatever an emitter keeps for its novelty beats its ancestor, and later batches beat earlier ones."""
     batch_of = {number: index for index, step in enumerate(long_run.steps) for number in step.ids.tolist()}
     checked = 0
-    for emitter in long_run.search.emitters:
+    for emitter in long_run.search.containers.emitters:
         candidates = emitter.novelty_candidates.policies
         highest = float(emitter.ancestor.novelty[0])
         for batch in sorted({batch_of[number] for number in candidates.id.tolist()}):
@@ -598,13 +543,16 @@ def test_the_emitter_that_runs_is_one_that_no_other_beats(emitter_novelty):
     def novelty(policy) -> float:
         sets = [search.reward_archive.policies]
         if emitter_novelty == "all":
-            sets += [search.population, search.offspring, search.novelty_archive.policies]
+            sets += [search.containers.population, search.containers.offspring, search.novelty_archive.policies]
         return float(novelty_by_definition(policy, sets, search.parameters.novelty_neighbors)[0])
 
     while not search.done:
-        before = [(emitter.id, emitter.improvement, round(novelty(emitter.ancestor), 12)) for emitter in search.emitters]
+        before = [
+            (emitter.id, emitter.improvement, round(novelty(emitter.ancestor), 12)) for emitter in search.containers.emitters
+        ]
+        genomes = search.ask()
         phase, first = search.phase, search.evaluations
-        search.tell(search.task.evaluate(search.ask()))
+        search.tell(search.task.evaluate(genomes))
         if phase != "emitters":
             chosen = None
             continue
@@ -623,8 +571,9 @@ def test_the_bootstrap_step_has_its_share_of_a_chunk(share):
     search = quick_search("serene", budget=3000, chunk_size=90, bootstrap_share=share)
     spent, begun = Counter(), set()
     while not search.done:
-        phase, first, chunk = search.phase, search.evaluations, search.chunks
-        search.tell(search.task.evaluate(search.ask()))
+        genomes = search.ask()
+        phase, first, chunk = search.phase, search.evaluations, len(search.metrics)
+        search.tell(search.task.evaluate(genomes))
         emitter = int(search.ledger.columns()["emitter"][first])
         if phase == "bootstrap" and emitter not in begun:
             begun.add(emitter)
@@ -640,14 +589,14 @@ def test_the_bootstrap_step_has_its_share_of_a_chunk(share):
 def test_a_frozen_population_stays_the_first_one_and_needs_no_surprise():
     search = quick_search("stax-nt", budget=400, preset="published-code", chunk_size=40)
     search.tell(search.task.evaluate(search.ask()))
-    first = search.population.id.tolist()
+    first = search.containers.population.id.tolist()
     while not search.done:
         search.tell(search.task.evaluate(search.ask()))
-    assert search.population.id.tolist() == first == list(range(12))
+    assert search.containers.population.id.tolist() == first == list(range(12))
     assert len(search.novelty_archive) > 0
     parents = search.ledger.columns()["parent"][search.ledger.columns()["origin"] == 1]
     assert set(parents.tolist()) == set(first)
-    assert np.isnan(search.population.surprise).all() or not search.population.surprise.any()
+    assert np.isnan(search.containers.population.surprise).all() or not search.containers.population.surprise.any()
     assert not search.uses_surprise
 
 
@@ -697,7 +646,7 @@ def test_emitters_need_the_encoder_alone(monkeypatch):
 
 
 def test_methods_of_one_observation_use_the_last_one():
-    rollouts = TinyTask().evaluate(np.random.default_rng(0).normal(size=(4, 6)))
+    rollouts = SquareTask().evaluate(np.random.default_rng(0).normal(size=(4, 6)))
     seen = rollouts.snapshots.copy()
     seen[:, :-1] += 1
     other_start = type(rollouts)(rollouts.reward, rollouts.reward_area, rollouts.steps, seen, rollouts.ground_truth)
@@ -715,12 +664,11 @@ def weights_at_chunks(algo: str) -> tuple[list[np.ndarray], list[int]]:
     """The first layer's weights after every chunk, and the number of training episodes by then; training hardly changes them."""
     weights, episodes = [], []
 
-    def observer(search, event):
-        if event == "chunk":
-            weights.append(search.space.autoencoder.encoder_layers[0].weight.detach().numpy().copy())
-            episodes.append(search.training_episodes)
+    def look(search):
+        weights.append(search.space.autoencoder.encoder_layers[0].weight.detach().numpy().copy())
+        episodes.append(search.training_episodes)
 
-    finish(quick_search(algo, budget=250, chunk_size=20, emitters=False, learning_rate=1e-12, observer=observer))
+    finish(quick_search(algo, budget=250, chunk_size=20, emitters=False, learning_rate=1e-12), look)
     assert episodes[-1] >= 3
     return weights, episodes
 
@@ -744,14 +692,14 @@ def test_reset_training_starts_from_new_weights():
 def test_the_optimiser_is_new_only_in_reset_training(algo):
     steps, spent = [], []
 
-    def observer(search, event):
-        if event == "training":
+    def look(search):
+        if search.training_episodes > len(steps):
             episode = search.space.last_episode
             spent.append(episode.epochs * -(-episode.images_seen // episode.epochs // search.parameters.batch_size))
             tensors = search.space.arrays()
             steps.append(int(tensors["optimizer.step.encoder_layers.0.weight"]))
 
-    finish(quick_search(algo, budget=250, chunk_size=20, emitters=False, batch_size=16, observer=observer))
+    finish(quick_search(algo, budget=250, chunk_size=20, emitters=False, batch_size=16), look)
     assert len(steps) >= 3
     assert steps == (list(np.cumsum(spent)) if algo == "stax" else spent)
 
@@ -759,13 +707,18 @@ def test_the_optimiser_is_new_only_in_reset_training(algo):
 def test_training_sees_archives_population_and_offspring_each_once():
     seen = []
 
-    def observer(search, event):
-        if event == "training":
-            parts = (search.population, search.offspring, search.novelty_archive.policies, search.reward_archive.policies)
+    def look(search):
+        if search.training_episodes > len(seen):
+            parts = (
+                search.containers.population,
+                search.containers.offspring,
+                search.novelty_archive.policies,
+                search.reward_archive.policies,
+            )
             policies = {number for part in parts for number in part.id.tolist()}
             seen.append((search.space.last_episode.images, 3 * len(policies)))
 
-    finish(quick_search("stax", budget=500, chunk_size=60, observer=observer))
+    finish(quick_search("stax", budget=500, chunk_size=60), look)
     assert len(seen) >= 2
     for images, expected in seen:
         assert images == expected

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tiny_task import novelty_by_definition, policies
+from searches import novelty_by_definition, policies
 
 from stax.search.novelty import CandidateBuffer, References, mean_of_nearest
 from stax.search.policy_set import PolicySet

@@ -6,7 +6,7 @@ import re
 
 import numpy as np
 import pytest
-from tiny_task import NoTruthTask, finish, quick_search
+from searches import finish, quick_search
 
 import stax
 from stax import InvalidInputError
@@ -14,7 +14,8 @@ from stax.search import METHODS
 from stax.search.explorers.alternating import AlternatingExplorer
 from stax.search.explorers.grid import GridExplorer
 from stax.search.explorers.random import RandomExplorer
-from stax.search.parameters import PRESETS, Parameters, allowed, make_parameters
+from stax.search.parameters import PRESETS, Parameters, make_parameters
+from toy_tasks import NoTruthTask
 
 WHOLE_FROM_ONE = (
     "offspring_per_parent",
@@ -26,52 +27,52 @@ WHOLE_FROM_ONE = (
     "max_epochs",
     "patience",
 )
-WORDS_FROM_ONE = "a whole number of at least 1"
+WORDS_FROM_ONE = "a whole number from 1 to"
 EDGES = [
     *((name, [1, 7, np.int64(3)], [0, -1, 1.0, 2.5, "3", True, None, [1]], WORDS_FROM_ONE) for name in WHOLE_FROM_ONE),
-    ("population_size", [2], [1, 0, None, 2.0], "a whole number of at least 2"),
-    ("emitter_population", [2], [1, False], "a whole number of at least 2"),
-    ("bootstrap_generations", [2, 3], [1, None], "a whole number of at least 2"),
-    ("grid_cells", [1, 1000], [0, 1001, 50.0], "a whole number of at least 1 and at most 1000"),
+    ("population_size", [2], [1, 0, None, 2.0], "a whole number from 2 to 1,000,000"),
+    ("emitter_population", [2], [1, False], "a whole number from 2 to 1,000,000"),
+    ("bootstrap_generations", [2, 3], [1, None], "a whole number from 2 to 1,000,000"),
+    ("grid_cells", [1, 1000], [0, 1001, 50.0], "a whole number from 1 to 1000"),
     ("mutation_sigma", [1e-300, 3], [0, 0.0, -1, float("nan"), float("inf"), True, None, "1"], "a number above 0"),
     ("learning_rate", [1e-9, 1], [0, -0.1, float("nan"), float("inf")], "a number above 0"),
-    ("kl_weight", [0, 0.5, 3], [-0.1, None, "1", float("nan"), float("inf")], "a number of at least 0"),
+    ("kl_weight", [0, 0.5, 3], [-0.1, None, "1", float("nan"), float("inf")], "a number from 0 to 1,000,000"),
     (
         "hidden_sizes",
         [(8,), [64, 32, 16], (10_000,)],
         [(), 0, (8, 0), (8, 2.5), "8", (10_001,), None, (True,), ((8, 4), 2)],
-        "at most 20 whole numbers of at least 1 and at most 10,000",
+        "1 to 20 values, each a whole number from 1 to 10,000",
     ),
     (
         "autoencoder",
         ["auto", "convolutional", "dense", "variational", "my.module:make", "module:Outer.Inner", "given:pair"],
         ["deep", "module:", ":make", "a b:c", 7, None, ("auto",), "given:", "m:1"],
-        "one of 'auto', 'convolutional', 'dense', 'variational', or your own: 'module:name', in Python an object",
+        "one of 'auto', 'convolutional', 'dense', 'variational', or your own as 'module:name'",
     ),
     ("validation_share", [0.01, 0.9], [0, 0.91, 1, float("nan")], "a number above 0 and at most 0.9"),
     (
         "genome_bounds",
         [(-1, 1), [0.5, 2], None],
         [(1, 1), (2, 1), (1,), (1, 2, 3), 5, "12", ("a", "b"), (0, float("inf")), (float("nan"), 1)],
-        "two numbers within 1e+30 from 0, the lower first, or none (the task's own",
+        "two numbers from -1e+30 to 1e+30, the lower one first, or none (the task's own",
     ),
-    ("descriptor_samples", [1, None], [0, 1.5], "a whole number of at least 1 and at most 10,000, or none (all)"),
+    ("descriptor_samples", [1, None], [0, 1.5], "a whole number from 1 to 10,000, or none (all)"),
     (
         "max_images_per_episode",
         [100, None],
         [99, 0],
-        "a whole number of at least 100 and at most 1,000,000,000, or none (no limit)",
+        "a whole number from 100 to 1,000,000,000, or none (no limit)",
     ),
     (
         "training_set_size",
         [100, None],
         [99, 0, 200.5],
-        "a whole number of at least 100 and at most 1,000,000,000, or none (max_images_per_episode)",
+        "a whole number from 100 to 1,000,000,000, or none (max_images_per_episode)",
     ),
     ("archive_selection", ["uniform", "most-novel"], ["novel", 1, None], "one of 'uniform', 'most-novel'"),
     ("emitter_sigma", ["distance", "length"], ["third", None], "one of 'distance', 'length'"),
     ("emitter_novelty", ["all", "reward-archive"], ["novelty-archive", 1, None], "one of 'all', 'reward-archive'"),
-    ("bootstrap_share", [0, 1 / 3, 1], [-0.01, 1.01, float("nan"), "third", None], "a number of at least 0 and at most 1"),
+    ("bootstrap_share", [0, 1 / 3, 1], [-0.01, 1.01, float("nan"), "third", None], "a number from 0 to 1"),
     ("elite_replacement", ["not-worse", "better"], ["equal", True, None], "one of 'not-worse', 'better'"),
     ("population_update", ["selection", "frozen"], ["none", False, None], "one of 'selection', 'frozen'"),
     (
@@ -84,7 +85,7 @@ EDGES = [
         "emitter_kinds",
         [("elitist",), ["cma-es", "novelty"], ("sep-cma-es", "my_kinds:Widening"), ("given:test.<locals>.Mine",)],
         ["elite", (), "", ("elitist", "elitist"), (3,), 3, None, ("elitist:",), "a:b:c", ":x"],
-        "different ones of 'elitist', 'cma-es', 'sep-cma-es', 'novelty', or module:Class of your own",
+        "1 to 100 different values, each one of 'elitist', 'cma-es', 'sep-cma-es', 'novelty', or your own as 'module:name'",
     ),
     ("emitter_choice", ["bandit", "uniform", "round-robin"], ["ucb", None, 1], "one of 'bandit', 'uniform', 'round-robin'"),
     ("cma_population", ["emitter", "genome"], ["own", 12, None], "one of 'emitter', 'genome'"),
@@ -92,11 +93,11 @@ EDGES = [
         "scheduler",
         ["alternating", "fixed-ratio", "adaptive", "my_schedulers:Mine"],
         ["by-turns", "", 1, None, ("adaptive",), "adaptive,fixed-ratio"],
-        "one of 'alternating', 'fixed-ratio', 'adaptive', or module:Class of your own",
+        "one of 'alternating', 'fixed-ratio', 'adaptive', or your own as 'module:name'",
     ),
-    ("exploration_share", [0, 0.3, 1], [-0.1, 1.1, "half", None, True], "a number of at least 0 and at most 1"),
-    ("bandit_window", [2, 500], [1, 2.5, None], "a whole number of at least 2"),
-    ("bandit_exploration", [0, 3.5], [-1, float("nan"), None], "a number of at least 0"),
+    ("exploration_share", [0, 0.3, 1], [-0.1, 1.1, "half", None, True], "a number from 0 to 1"),
+    ("bandit_window", [2, 500], [1, 2.5, None], "a whole number from 2 to 1,000,000"),
+    ("bandit_exploration", [0, 3.5], [-1, float("nan"), None], "a number from 0 to 1,000,000"),
     ("kept_weights", ["best", "last"], ["first", None], "one of 'best', 'last'"),
     ("emitters", [True, False, None], [1, 0, "true"], "true or false, or none (as the method does)"),
     ("center_observations", [True, False], [1, 0, "true", None], "true or false"),
@@ -112,7 +113,7 @@ def test_a_training_set_is_not_larger_than_an_episode():
 
 
 def test_every_parameter_has_its_edges_tested():
-    assert sorted(edge[0] for edge in EDGES) == sorted(allowed())
+    assert sorted(edge[0] for edge in EDGES) == sorted(Parameters.described())
 
 
 @pytest.mark.parametrize(("name", "right", "wrong", "words"), EDGES, ids=[edge[0] for edge in EDGES])
@@ -129,7 +130,7 @@ def test_what_a_parameter_may_be(name, right, wrong, words):
 
 
 def test_the_values_of_the_paper():
-    paper = Parameters()
+    paper = make_parameters("paper", {}, {})
     assert (paper.population_size, paper.offspring_per_parent, paper.mutation_sigma) == (100, 2, 0.5)
     assert (paper.archive_additions, paper.novelty_neighbors, paper.chunk_size) == (5, 15, 100)
     assert (paper.emitter_population, paper.bootstrap_generations) == (6, 6)
@@ -140,7 +141,6 @@ def test_the_values_of_the_paper():
     assert (paper.emitter_sigma, paper.emitter_novelty, paper.bootstrap_share) == ("distance", "all", 1 / 3)
     assert (paper.population_update, paper.elite_replacement) == ("selection", "not-worse")
     assert (paper.emitter_kinds, paper.scheduler) == (("elitist",), "alternating")
-    assert make_parameters("paper", {}, {}) == paper
 
 
 def test_presets_change_the_values_of_the_paper():
@@ -148,14 +148,20 @@ def test_presets_change_the_values_of_the_paper():
     assert (published.chunk_size, published.mutation_sigma, published.emitter_sigma) == (1000, 0.05, "distance")
     assert (published.bootstrap_share, published.emitter_novelty) == (2 / 3, "reward-archive")
     assert published.elite_replacement == "not-worse"
-    assert METHODS["stax-nt"].values("published-code") == {"population_update": "frozen"}
-    assert METHODS["stax-nt"].values("paper") == METHODS["stax-nt"].values("default") == {}
-    assert make_parameters("default", {}, {}).chunk_size == 100
-    default = make_parameters("default", {}, {})
+    assert {preset: METHODS["stax-nt"].resolve(preset).population_update for preset in PRESETS} == {
+        "default": "selection",
+        "paper": "selection",
+        "published-code": "frozen",
+    }
+    assert METHODS["stax-reset"].resolve("default").max_images_per_episode == 20_000
+    assert METHODS["stax-reset"].resolve("paper").max_images_per_episode is None
+    default = Parameters()
+    assert make_parameters("default", {}, {}) == default
+    assert default.chunk_size == 100
     assert (default.max_images_per_episode, default.emitter_sigma) == (2000, "length")
     assert (default.center_observations, default.scale_observations) == (True, True)
     for changes in PRESETS.values():
-        make_parameters("paper", {}, changes)
+        assert all(getattr(default, name) != value for name, value in changes.items()), "a preset holds differences alone"
 
 
 def test_what_the_user_gives_wins_over_method_and_preset():
@@ -178,7 +184,7 @@ def test_what_the_user_gives_wins_over_method_and_preset():
         (lambda: quick_search("ns", seed=-1), "seed must be a whole number from 0 to 9,223,372,036,854,775,807, not -1."),
         (
             lambda: quick_search("stax", descriptor_samples=4),
-            "Parameter descriptor_samples must be at most 3, the observations that task 'tiny' keeps of a rollout, not 4.",
+            "Parameter descriptor_samples must be at most 3, the observations that task 'square' keeps of a rollout, not 4.",
         ),
         (
             lambda: quick_search("stax", descriptor="states"),
@@ -206,7 +212,7 @@ def test_what_the_user_gives_wins_over_method_and_preset():
         ),
         (
             lambda: quick_search("map-elites", NoTruthTask()),
-            "Task 'no-truth' has no ground-truth descriptor, which the grid of map-elites needs.",
+            "Task 'no-truth' has no ground-truth descriptor, which the grid of map-elites needs",
         ),
         *(
             (
@@ -268,7 +274,7 @@ def test_emitters_make_serene_of_novelty_search_and_back():
     def rewards(algo, **options):
         search = quick_search(algo, budget=300, chunk_size=60, **options)
         finish(search)
-        return search.ledger.columns()["reward"].tolist(), search.emitters_made
+        return search.ledger.columns()["reward"].tolist(), search.containers.emitters.made
 
     assert rewards("ns", emitters=True) == rewards("serene")
     assert rewards("serene", emitters=False) == rewards("ns")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tiny_task import policies
+from searches import policies
 
 from stax import Rollouts
 from stax.search.policy_set import GrowingSet, PolicySet

@@ -8,9 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_determinism import outcome, same
-from test_state import go_on, states_of
-from tiny_task import finish, quick_search
+from searches import finish, outcome, quick_search, same, states_of
 
 import own_parts
 from stax.errors import InvalidInputError
@@ -175,12 +173,12 @@ def phases(search) -> list[str]:
 def test_the_metrics_tell_what_was_chosen(scheduler):
     search = quick_search("serene", scheduler=scheduler, **OPTIONS)
     finish(search)
-    assert phases(search)[1:] == [chunk.phase for chunk in search.course[1:]]
-    assert search.course[0].phase == "initial population"
-    assert sum(chunk.evaluations for chunk in search.course) == 1200
+    assert phases(search)[1:] == [chunk.phase for chunk in search.record.course[1:]]
+    assert search.record.course[0].phase == "initial population"
+    assert sum(chunk.evaluations for chunk in search.record.course) == 1200
     assert {"exploration", "exploitation"} == set(phases(search))
-    assert all(chunk.novelty > 0 for chunk in search.course if chunk.phase == "exploration")
-    gains = sum(chunk.gain for chunk in search.course)
+    assert all(chunk.novelty > 0 for chunk in search.record.course if chunk.phase == "exploration")
+    gains = sum(chunk.gain for chunk in search.record.course)
     assert gains == pytest.approx(sum(record.best_reward - record.first_reward for record in search.emitter_records()))
 
 
@@ -188,16 +186,16 @@ def test_exploration_gets_the_share_asked_for():
     for share in (0.2, 0.8):
         search = quick_search("serene", scheduler="fixed-ratio", exploration_share=share, **{**OPTIONS, "budget": 3000})
         finish(search)
-        first = [chunk.phase for chunk in search.course].index("exploitation")
-        spent = [chunk.evaluations for chunk in search.course[first:] if chunk.phase == "exploration"]
-        assert sum(spent) / sum(chunk.evaluations for chunk in search.course[first:]) == pytest.approx(share, abs=0.06)
+        first = [chunk.phase for chunk in search.record.course].index("exploitation")
+        spent = [chunk.evaluations for chunk in search.record.course[first:] if chunk.phase == "exploration"]
+        assert sum(spent) / sum(chunk.evaluations for chunk in search.record.course[first:]) == pytest.approx(share, abs=0.06)
 
 
 def test_a_share_of_one_is_exploration_alone():
     search = quick_search("serene", scheduler="fixed-ratio", exploration_share=1.0, **OPTIONS)
     finish(search)
-    assert search.emitters_made == 0
-    assert len(search.candidates)
+    assert search.containers.emitters.made == 0
+    assert len(search.containers.candidates)
 
 
 @pytest.mark.parametrize("scheduler", SCHEDULERS)
@@ -207,7 +205,7 @@ def test_any_scheduler_goes_on_with_the_same_bits(scheduler):
     for state in states[:: max(1, len(states) // 6)]:
         search = quick_search("serene", **options)
         search.restore(state)
-        go_on(search)
+        finish(search)
         same(outcome(search), expected)
 
 

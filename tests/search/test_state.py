@@ -2,53 +2,12 @@
 
 from __future__ import annotations
 
-import json
-
 import numpy as np
 import pytest
-from test_determinism import outcome, same
-from tiny_task import METHODS, one_torch_thread, quick_search
+from searches import METHODS, ends_the_same_from_any, one_torch_thread, quick_search, spoilt, states_of
 
 from stax.errors import InvalidInputError
 from stax.search.state import State
-
-
-def copied(state: State) -> State:
-    """As it would come back from files."""
-    arrays = {name: np.array(array) for name, array in state.arrays.items()}
-    return State(arrays, json.loads(json.dumps(state.numbers)))
-
-
-def go_on(search) -> None:
-    while not search.done:
-        search.tell(search.task.evaluate(search.ask()))
-
-
-def states_of(algo: str, **options) -> tuple[list[State], dict[str, np.ndarray]]:
-    """Every state a search was in at rest, its last one, and its outcome."""
-    states = []
-
-    def observer(search, event):
-        if event == "rest":
-            states.append(copied(search.state()))
-
-    search = quick_search(algo, observer=observer, **options)
-    go_on(search)
-    return [*states, copied(search.state())], outcome(search)
-
-
-def ends_the_same_from_any(states: list[State], expected: dict[str, np.ndarray], algo: str, **options) -> None:
-    """Restores some of the states, the last among them, and goes on from each to the end."""
-    for state in states[:: max(1, len(states) // 6)] + states[-1:]:
-        search = quick_search(algo, **options)
-        search.restore(state)
-        assert search.evaluations == state.numbers["evaluations"]
-        again = copied(search.state()) if search.done else None
-        go_on(search)
-        same(outcome(search), expected)
-        if again:
-            assert {**again.numbers, "seconds": None} == {**state.numbers, "seconds": None}
-            same(again.arrays, state.arrays)
 
 
 @pytest.mark.parametrize("algo", METHODS)
@@ -67,10 +26,6 @@ def test_emitters_are_alive_in_a_state_that_is_restored():
     assert max(len(state.arrays["emitters.id"]) for state in states) >= 2
     assert max(len(state.arrays["emitters.novelty_candidates.id"]) for state in states) >= 2
     assert max(len(state.arrays["candidates.id"]) for state in states) >= 2
-
-
-def spoilt(state: State, name: str, array: np.ndarray) -> State:
-    return State({**state.arrays, name: array}, state.numbers)
 
 
 @pytest.mark.parametrize(
