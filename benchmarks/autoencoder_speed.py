@@ -1,16 +1,16 @@
-"""Compares the speed of the autoencoder between two source trees.
+"""Compare the speed of the autoencoder between two source trees.
 
     python benchmarks/autoencoder_speed.py OLD NEW [--rounds 5] [--evaluations 2000]
 
-OLD and NEW are checkouts of this repository. Each is measured in a process of its own, by turns, on the same rollouts: those of the
-last policies of a short novelty search. Printed are core-seconds on one thread, the best of all rounds, and the ratio old / new, of
+OLD and NEW are checkouts of this repository. Each is measured in its own process, by turns, on the same rollouts: those of the last
+policies of a short novelty search. The script prints core-seconds on one thread, the best of all rounds, and the ratio old / new, of
 
 - describing 100 policies and an emitter's 12, without and with surprise,
 - a training episode of 1,600 pictures and 400 for validation,
-- encoder and decoder on pictures of noise, where nothing can be left out.
+- encoder and decoder on pictures of noise, of which no part can be skipped.
 
-For the last two, and for training, the share of the rate of a matrix product on the same core is printed as well. It counts the
-multiplications that the layers have as they are written down, so a network that gets along with fewer may exceed 100 %.
+For encoder, decoder and training it also prints the share of the rate of a matrix product on the same core. Multiplications are counted
+as the layers define them, so code that needs fewer can exceed 100 %.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ MANY, FEW = 100, 12
 _TRAINED, _SEEN = 400, 1600
 """Policies of a training episode, and the pictures that it trains on once."""
 _NOISE = 200
-"""Pictures of noise."""
+"""Number of pictures of noise."""
 _ENCODER = 2 * 12_189_696
 """Floating-point operations of the encoder for a picture (64, 64, 3), and of the decoder."""
 _MATRIX = 768
 
 
 class Tree:
-    """A process that measures what one source tree does."""
+    """Process that measures one source tree."""
 
     def __init__(self, path: Path) -> None:
         environment = os.environ | {"PYTHONPATH": str(path / "src"), "OMP_NUM_THREADS": "1"}
@@ -71,11 +71,12 @@ def core_seconds(work: Callable[[], object]) -> float:
 
 
 def serve() -> None:
-    """Answers requests: saves a search's last genomes, or measures everything once for a task and its genomes."""
+    """Answer requests: save a search's last genomes, or measure everything once for a task and its genomes."""
     import torch
 
     import stax
     from stax.representation.learned import LearnedSpace
+    from stax.search import Parameters
 
     torch.set_num_threads(1)
     prepared: dict[str, dict[str, Callable[[], object]]] = {}
@@ -85,6 +86,12 @@ def serve() -> None:
         task = stax.make_task(name)
         rollouts = task.evaluate(np.load(file)[:_TRAINED])
         options: dict[str, Any] = {"center_observations": True, "scale_observations": True, "max_images_per_episode": 2000}
+        try:
+            from stax.search.making import learning_options
+
+            options = learning_options(Parameters(**options))
+        except ImportError:  # an older tree, where the other options have defaults
+            pass
         space = LearnedSpace(task=task, samples=5, seed=np.random.SeedSequence(0), device="cpu", **options)
         space.train(rollouts)
         many, few = rollouts.take(slice(0, MANY)), rollouts.take(slice(0, FEW))
@@ -123,7 +130,7 @@ def serve() -> None:
 
 
 def rates(seconds: dict[str, float]) -> dict[str, float]:
-    """The share of the rate of a matrix product, in percent."""
+    """Return the share of the rate of a matrix product, in percent."""
     matrix = 2 * _MATRIX**3 / seconds["matrix product"]
     decoding = seconds["encode and decode noise"] - seconds["encode noise"]
     validation = seconds["encode and decode noise"] / _NOISE * _TRAINED

@@ -1,9 +1,9 @@
-"""Measures `stax compare` over many long runs.
+"""Measure `stax compare` over many long runs.
 
     python benchmarks/compare_many.py [--runs 45] [--evaluations 500000]
 
-Run folders are made up in a temporary folder, with the project's own writers: their files are as large as real ones, and what
-stands in them belongs together, though nobody has searched. Printed are the seconds and the memory that the command takes.
+Invented run folders are written to a temporary folder with the project's own writers. Their files are as large as real ones and
+consistent with each other. The seconds and the memory of the command are printed.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from stax.runs.folder import RunFolder
 from stax.runs.ledger_file import write_ledger
 from stax.runs.tables import save_archive, save_emitters, save_metrics
 from stax.search.making import fit
+from stax.search.methods import find_method
 from stax.search.policy_set import PolicySet
 from stax.search.vocabulary import Origin, Phase
 from stax.tasks.task import area_rewards
@@ -39,9 +40,10 @@ _ARCHIVED = 2000
 
 
 def made_up_run(path: Path, task: Task, name: str, algo: str, seed: int, evaluations: int) -> None:
-    """Writes the folder of a run that has never been."""
+    """Write the folder of an invented run."""
     config = make_config({"task": name, "algo": algo, "seed": seed, "budget": evaluations, "workers": 1}, {})
-    _, parameters = fit(algo, task, budget=evaluations, parameters={})
+    method = find_method(algo)
+    _, parameters = fit(method, task, method.resolve("default"), budget=evaluations)
     folder = RunFolder(path)
     path.mkdir(parents=True)
     folder.write_config(replace(config, parameters=parameters), task)
@@ -81,7 +83,7 @@ def made_up_run(path: Path, task: Task, name: str, algo: str, seed: int, evaluat
 
 
 def made_up_ledger(task: Task, random: np.random.Generator, evaluations: int) -> dict[str, NDArray[Any]]:
-    """Ends that spread from the middle of the space, the further the later."""
+    """Make an invented ledger whose ends spread from the middle of the space over the evaluations."""
     low, high = np.array(task.ground_truth_bounds).T
     reach = np.linspace(0.1, 0.5, evaluations)[:, None]
     truth = np.clip((low + high) / 2 + (high - low) * reach * random.uniform(-1, 1, (evaluations, 2)), low, high)

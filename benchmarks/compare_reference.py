@@ -1,9 +1,9 @@
-"""Compares the three tasks with rollouts recorded from the original environments.
+"""Compare the three tasks with rollouts recorded from the original environments.
 
     python benchmarks/compare_reference.py --reference FOLDER
 
 The folder holds curling_public.npz, hard_maze_public.npz and redundant_arm_public.npz, each with `genome`, `steps`, `bd`, `reward`,
-`area` and `traj`. Printed is how many rollouts end where the original's ended, and when the others part ways with it.
+`area` and `traj`. The script prints how many rollouts end where the original's ended, and at which step the others diverge.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import numpy as np
 import stax
 from stax.tasks.compiled import CompiledTask
 
-# Task, file, options, the distance within which an end counts as the same, the share wanted, steps between recorded states.
+# Task, file, options, the distance within which ends count as equal, the share required, steps between recorded states.
 TASKS: tuple[tuple[str, str, dict[str, Any], float, float, int], ...] = (
     ("redundant-arm", "redundant_arm", {}, 0.001, 0.99, 1),
     ("hard-maze", "hard_maze", {"sensors": "published-code"}, 0.01, 0.95, 10),
@@ -43,7 +43,7 @@ def compare(name: str, file: Path, options: dict[str, Any], within: float, wante
         length = min(len(ours), len(theirs), int(np.isfinite(theirs[:, 0]).sum()))
         apart = np.abs(task._descriptor(ours[:length]) - task._descriptor(theirs[:length].astype(np.float64))).max(axis=1)
         first = int(np.argmax(apart > within)) if (apart > within).any() else length
-        parting.append({"rollout": int(row), "distance": float(distance[row]), "parts_ways_by_step": first * every})
+        parting.append({"rollout": int(row), "distance": float(distance[row]), "diverges_by_step": first * every})
     return {
         "rollouts": len(distance),
         "within": within,
@@ -83,7 +83,7 @@ def main() -> int:
             )
             for case in result["parting"]:
                 print(
-                    f"{'':<14} rollout {case['rollout']}: {case['distance']:.3g} apart, parts ways by step {case['parts_ways_by_step']}"
+                    f"{'':<14} rollout {case['rollout']}: {case['distance']:.3g} apart, diverges by step {case['diverges_by_step']}"
                 )
     return 0 if all(result["agree"] >= result["wanted"] for result in results.values()) else 1
 

@@ -1,11 +1,11 @@
-"""Compares the speed of Curling's simulator in two source trees, and whether their rollouts are the same bit for bit.
+"""Compare the speed of Curling's simulator in two source trees, and whether their rollouts are the same bit for bit.
 
     git archive 0730efe src | tar x -C /tmp/old
     python benchmarks/curling_speed.py /tmp/old/src src
 
-Both trees simulate the same policies on one thread each, by turns, in processes of their own: random ones, drawn from N(0, 1), and
-those that a novelty search evaluates last. Speed is measured in seconds of processor time, since other work on the machine changes
-those the least.
+Both trees simulate the same policies on one thread each, by turns, in separate processes: random policies, drawn from N(0, 1), and
+those that a novelty search evaluates last. Speed is measured in seconds of processor time, which other work on the machine affects
+the least.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ for line in sys.stdin:
 
 
 class Worker:
-    """A process that evaluates genomes with the package of one source tree."""
+    """Process that evaluates genomes with the package of one source tree."""
 
     def __init__(self, tree: Path, task: str) -> None:
         environment = {**os.environ, "PYTHONPATH": str(tree)}
@@ -71,7 +71,7 @@ class Worker:
 
 
 def differing_rollouts(first: Path, second: Path) -> int:
-    """Count the rollouts of which any bit of snapshots, ground truth or steps differs between two results."""
+    """Count the rollouts whose snapshots, ground truth or steps differ in any bit between two results."""
     with np.load(first) as a, np.load(second) as b:
         differs = np.zeros(len(a["steps"]), bool)
         for key in ("ground_truth", "snapshots", "steps"):

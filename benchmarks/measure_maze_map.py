@@ -1,11 +1,11 @@
 """Measure the map of the original HardMaze from laser readings recorded in it, and cross-validate the result.
 
 The task's walls are polygons, while the original's map is a bitmap, and the two differ in a few cells. Everything else
-about a laser is known to the last bit, so a recorded pose whose recorded reading is not ours tells of such a cell. From
-the polygons' map on, this flips the cell that sets right the most readings on balance, again and again, until none is
-left that sets right at least a few. No outcome of a rollout takes part in this.
+about a laser is known to the last bit, so a recorded reading that differs from ours reveals such a cell. Beginning with
+the map of the polygons, the script repeatedly flips the cell that corrects the most readings on balance, until no cell
+corrects at least a few. The outcomes of rollouts are not used.
 
-Whether the cells are the original's or merely fit the readings is then put to the test: measured on one part of the
+Cross-validation then tests whether the cells are the original's or merely fit the readings: measured on one part of the
 recorded rollouts, they must make the simulation of the *other* part end where the original's ended.
 """
 
@@ -33,7 +33,7 @@ TOLERANCES = (0.01, 0.001)
 
 @njit
 def read_all(free_squares, states):
-    """What the three lasers read at the pose of each of these states."""
+    """Return the readings of the three lasers at the pose of each of these states."""
     readings = np.empty((len(states), 3))
     state = np.empty(8)
     for i in range(len(states)):
@@ -45,7 +45,7 @@ def read_all(free_squares, states):
 
 @njit
 def roll_out(free_squares, touching, genomes):
-    """The final state of a full rollout of each genome on this map."""
+    """Return the final state of a full rollout of each genome on this map."""
     finals = np.empty((len(genomes), 8))
     values, scratch = np.empty(5), np.empty(5)
     for i in range(len(genomes)):
@@ -59,19 +59,19 @@ def roll_out(free_squares, touching, genomes):
 
 
 class Measurement:
-    """A map in the making, and how it does on the recorded states."""
+    """Map that is being measured, and its agreement with the recorded states."""
 
     def __init__(self, states):
         # A robot that stands still repeats its reading, which adds no evidence.
         self.states = np.unique(states, axis=0)
         self.cells = maze.polygon_cells()
-        # Lasers leap over free squares; with all of side 1 they take every step, and a cell is flipped at no cost.
+        # Lasers jump over free squares. With squares of side 1 they take every step, and flipping a cell needs no update.
         self.squares = np.repeat(~self.cells[None], 4, axis=0).astype(np.uint8)
         self.readings = read_all(self.squares.ravel(), self.states)
         self.flips = []
 
     def differing(self):
-        """Which readings differ from the recorded ones, as [state, laser]."""
+        """Return which readings differ from the recorded ones, as [state, laser]."""
         return self.readings != self.states[:, LASERS]
 
     def flip(self, cell):
@@ -80,7 +80,7 @@ class Measurement:
         self.cells[cell] = not self.cells[cell]
 
     def gain(self, cell):
-        """How many more readings are right with this cell flipped, and how many are set wrong by it."""
+        """Return how many more readings are right with this cell flipped, and how many become wrong."""
         near = np.abs(self.states[:, :2] - maze.CELL * np.array(cell)).max(axis=1) < maze.LASER_RANGE + 3.0 * maze.CELL
         self.flip(cell)
         right = read_all(self.squares.ravel(), self.states[near]) == self.states[near, LASERS]
@@ -89,10 +89,10 @@ class Measurement:
         return int(right.sum()) - int(was_right.sum()), int((was_right & ~right).sum())
 
     def candidates(self):
-        """How many differing readings each cell might explain, as a Counter by (column, row).
+        """Return how many differing readings each cell might explain, as a Counter by (column, row).
 
-        A laser that goes too short was stopped by a wall that is none, where it ended; one that goes too far has missed
-        a wall where the recorded one ended. The wall met is within two cells of the ray's point at that distance.
+        A laser that is too short was stopped by a cell that is no wall in the original; one that is too long has missed
+        a wall where the recorded one ended. The cell is within two cells of the ray's point at that distance.
         """
         counts = Counter()
         for i, laser in np.argwhere(self.differing()):
@@ -123,12 +123,12 @@ class Measurement:
 
 
 def load(folder):
-    """The rollouts' genomes and final descriptors, every recorded state, and the rollout to which each belongs."""
+    """Return the rollouts' genomes and final descriptors, every recorded state, and the rollout of each state."""
     with np.load(folder / PUBLIC_FILE) as public, np.load(folder / STEPS_FILE) as steps:
         genomes, descriptors = public["genome"].astype(np.float64), public["bd"].astype(np.float64)
-        # Which rollouts the step-by-step ones are, so that a fold holds out both recordings of its rollouts.
+        # The rollouts of the step-by-step recordings, so that a fold holds out both recordings of its rollouts.
         same = (steps["genome"][:, None] == public["genome"][None]).all(axis=2)
-        # The first state of each precedes the first reading.
+        # The first state of each rollout precedes the first reading.
         trajectories = [public["traj"][:, 1:].astype(np.float64), steps["full_traj"][:, 1:]]
     owners = [np.arange(len(genomes)), same.argmax(axis=1)]
     states = np.concatenate([part.reshape(-1, 8) for part in trajectories])
@@ -137,7 +137,7 @@ def load(folder):
 
 
 def errors(cells, genomes, descriptors):
-    """How far from the recorded ones the final descriptors on this map are."""
+    """Return the distances of the final descriptors on this map from the recorded ones."""
     finals = roll_out(maze.find_free_squares(cells), maze.find_touching(cells), genomes)
     return np.linalg.norm(finals[:, :2] / maze.SIZE - descriptors, axis=1)
 

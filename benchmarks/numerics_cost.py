@@ -1,8 +1,8 @@
-"""What portable numerics cost: training of dense autoencoders by PyTorch with and without the limits of the `stax` command.
+"""Measure the cost of portable numerics: training of dense autoencoders with and without the limits of the `stax` command.
 
     python benchmarks/numerics_cost.py
 
-Both ways run by turns in processes of their own, on one core; the best of several epochs counts.
+Both ways run by turns in separate processes, on one core; the best of several epochs counts.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ import time
 from stax_command import NUMPY_LIMITS, TORCH_LIMITS
 
 SIZES = ((29, (64, 32)), (100, (64, 32)), (100, (512, 256)))
-"""Numbers of an observation, and hidden_sizes."""
+"""Size of an observation, and hidden_sizes."""
 OBSERVATIONS, EPOCHS, ROUNDS = 4096, 12, 3
 
 
 def measure() -> None:
-    """Print the observations trained on per core-second, a number for each of the sizes."""
+    """Print the observations trained on per core-second for each of the sizes."""
     import numpy as np
     import torch
 

@@ -1,4 +1,4 @@
-"""The differences between the results of two runs, bit for bit."""
+"""Differences between the results of two runs, bit for bit."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ EXACT = ("archives/novelty.npz", "archives/reward.npz", "ledger.parquet", "emitt
 
 
 def run_differences(one: Path, other: Path) -> list[str]:
-    """Names of the files in which two runs differ; how long the runs took does not count. Temporary files count as differences."""
+    """Return the names of files in which two runs differ, apart from seconds. Temporary files count as differences."""
     found = [name for name in EXACT if _bytes(one / name) != _bytes(other / name)]
     found += [name for name in ("metrics.csv",) if _metrics(one / name) != _metrics(other / name)]
     found += [name for name in ("summary.json",) if _summary(one / name) != _summary(other / name)]

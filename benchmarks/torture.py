@@ -1,4 +1,4 @@
-"""Disturb runs in every way that a night can bring, for as long as you like, and count what came of it.
+"""Disturb runs by kills, signals, full disks and damaged folders, and count the outcomes.
 
     python benchmarks/torture.py --minutes 60
     python benchmarks/torture.py --minutes 20 --seed 3 --attacks kill signal
@@ -49,14 +49,14 @@ SETTINGS = {
 }
 """Parameters of every run. They make it short, and give it a checkpoint whenever it can have one."""
 TASKS = ("redundant-arm", "hard-maze", "curling", "thrower:Thrower", "gym:CartPole-v1")
-"""Built-in tasks, a task of the user's own as `stax new-task` writes it, and a Gymnasium environment."""
+"""Built-in tasks, a user's own task as `stax new-task` writes it, and a Gymnasium environment."""
 PICTURES = ("redundant-arm", "hard-maze", "curling")
 EMITTERS = ("elitist", "cma-es", "sep-cma-es", "novelty", "elitist,cma-es,novelty")
 SCHEDULERS = ("alternating", "fixed-ratio", "adaptive")
 SECONDS_TO_VANISH = 10.0
 """Seconds that worker processes may outlive their parent."""
 MEMORY_BESIDES = 500 * 2**20
-"""Bytes that a command may take for a hostile folder beyond what it takes for an honest one."""
+"""Bytes that a command may use for a hostile folder beyond what it uses for an intact one."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class Combination:
     backend: str
 
     def command(self, folder: Path) -> list[str]:
-        """The command that begins this run."""
+        """Return the command that begins this run."""
         command = ["run", self.task, "--algo", self.method, "--budget", str(self.budget), "--out", str(folder)]
         command += ["--backend", self.backend, "--workers", "2"]
         return command + [part for name, value in self.parameters for part in ("--set", f"{name}={value}")]
@@ -102,17 +102,17 @@ def draw_combination(chance: random.Random) -> Combination:
 
 @dataclass
 class Tally:
-    """What happened so far."""
+    """Counts of attacks, actions and failures."""
 
     attacks: Counter[str] = field(default_factory=Counter)
     """Attacks made, by kind."""
     actions: Counter[str] = field(default_factory=Counter)
-    """What was done in them: signals sent, disks filled, files damaged, commands tried."""
+    """Actions by type: signals sent, disks filled, files damaged, commands tried."""
     combinations: set[Combination] = field(default_factory=set)
     failures: list[str] = field(default_factory=list)
 
     def lines(self, seconds: float) -> list[str]:
-        """The tally as text."""
+        """Return the tally as text."""
         tried = {name: len({getattr(one, name) for one in self.combinations}) for name in ("task", "method", "backend")}
         lines = [
             f"{sum(self.attacks.values())} attacks in {seconds / 60:.0f} min on {len(self.combinations)} combinations"
@@ -125,11 +125,11 @@ class Tally:
 
 
 class Failure(Exception):
-    """An attack found a fault; the text says which."""
+    """A fault found by an attack; the text describes it."""
 
 
 class Torture:
-    """Makes attacks, one after the other, in a folder of its own."""
+    """Series of attacks in its own folder."""
 
     def __init__(self, folder: Path, seed: int, keep: Path | None) -> None:
         self._folder, self._keep = folder, keep
@@ -144,7 +144,7 @@ class Torture:
             raise RuntimeError(outcome.stderr)
 
     def attack(self, kind: str) -> None:
-        """Make one attack, and note what came of it."""
+        """Make one attack, and record its outcome."""
         self._count += 1
         place = self._folder / f"{self._count}-{kind}"
         combination = self._draw()
@@ -243,17 +243,17 @@ class Torture:
             raise Failure(f"{where} wrote to a file outside of the folder")
         self.tally.actions["refused" if outcome.code == 2 else "failed" if outcome.code else "succeeded"] += 1
 
-    # What they share
+    # Shared parts
 
     def _draw(self) -> Combination:
-        """Draw a combination; half of the time one that has a reference run already, which saves its time."""
+        """Draw a combination; half of the time one that has a reference run already, to save time."""
         known = list(self._references)
         if known and self._chance.random() < 0.5:
             return self._chance.choice(known)
         return draw_combination(self._chance)
 
     def _reference(self, combination: Combination) -> tuple[Path, float]:
-        """The folder of an undisturbed run, and the seconds that it took after it had begun to search."""
+        """Return the folder of an undisturbed run, and the seconds that it took after it had begun to search."""
         if combination not in self._references:
             folder = self._folder / f"reference-{len(self._references)}"
             process = self._begin_or_resume(combination, folder)
@@ -288,7 +288,7 @@ class Torture:
             raise Failure(f"differs from an undisturbed run in {', '.join(found)}")
 
     def _memory_of(self, name: str, command: list[str]) -> int:
-        """Peak memory of the command on an honest folder."""
+        """Return the peak memory of the command on an intact folder."""
         key = (name, command[1])
         if key not in self._memory:
             self._memory[key] = self._stax(*command, seconds=120).memory
@@ -307,7 +307,7 @@ class Torture:
 
 
 class Disk:
-    """A file system of limited size, mounted at a folder; only root can make one."""
+    """File system of limited size, mounted at a folder; only root can make one."""
 
     def __init__(self, place: Path, size: int) -> None:
         self._place = place
@@ -315,7 +315,7 @@ class Disk:
         self._mount("-t", "tmpfs", "-o", f"size={size}", "stax-torture")
 
     def grow(self) -> None:
-        """Make room."""
+        """Enlarge the file system."""
         self._mount("-o", "remount,size=200m")
 
     def remove(self) -> None:

@@ -1,4 +1,4 @@
-"""Damage to run folders: what a bad disk, a careless hand or an attacker does to them."""
+"""Damage to run folders, as by a bad disk, a mistake or an attacker."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ODD_VALUES: tuple[Any, ...] = (
 
 @dataclass(frozen=True)
 class Damage:
-    """What was done to which file."""
+    """The damage done, and the damaged file."""
 
     kind: str
     file: str
@@ -78,7 +78,7 @@ def _replace(path: Path, chance: random.Random, victim: Path) -> str:
         ("link outside", "endless link", "fifo", "folder", "large and sparse", "nothing", "random", "temporary links")
     )
     if kind == "temporary links":
-        # Under names that an earlier version gave to files while it wrote them.
+        # Under names that an earlier version gave to temporary files.
         for number in range(1, 40):
             path.with_name(f".{path.name}.{os.getpid() + number}.part").symlink_to(victim)
         return kind
@@ -100,7 +100,7 @@ def _replace(path: Path, chance: random.Random, victim: Path) -> str:
 
 
 def _change_values(path: Path, chance: random.Random) -> str:
-    """Put an odd value in the place of one of the file's own."""
+    """Replace a value of the file by an odd one."""
     value = chance.choice(ODD_VALUES)
     text = path.read_text(errors="replace")
     if path.suffix == ".json":
@@ -135,7 +135,7 @@ def _change_inside(value: Any, chance: random.Random, odd: Any) -> str:
 
 
 def _change_arrays(path: Path, chance: random.Random) -> str:
-    """Write the file anew with one of its arrays, or its text, changed."""
+    """Write the file again with one of its arrays, or its text, changed."""
     with zipfile.ZipFile(path) as archive:
         members = {name: archive.read(name) for name in archive.namelist()}
     name = chance.choice(list(members))

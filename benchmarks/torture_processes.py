@@ -1,4 +1,4 @@
-"""Commands in processes that carry a mark, so that whatever they leave behind can be found; with bounds of time and memory."""
+"""Commands in marked processes, so that remaining processes can be found; with limits of time and memory."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from pathlib import Path
 
 MARK = "STAX_TORTURE_MARK"
 ADDRESS_SPACE = 64 * 2**30
-"""Bytes of address space of a bounded command: far more than it needs, and a stop for what would never end."""
+"""Bytes of address space of a bounded command: far more than it needs, and a limit for what would never end."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a command."""
+    """Outcome of a command."""
 
     code: int
-    """The exit code; a signal's number below zero."""
+    """Exit code; the negative number of a signal."""
     stderr: str
     memory: int
-    """Most bytes of memory that the process itself had at a time."""
+    """Largest memory of the process itself, in bytes."""
     timed_out: bool
 
 
@@ -44,7 +44,7 @@ def start_marked(command: list[str], mark: str, *, cwd: Path) -> subprocess.Pope
 
 
 def run_bounded(command: list[str], mark: str, *, cwd: Path, seconds: float) -> Outcome:
-    """Run a command to its end, or kill it after so many seconds."""
+    """Run a command to its end, or kill it after this number of seconds."""
     with tempfile.TemporaryFile() as errors:
         process = subprocess.Popen(
             command,
@@ -78,7 +78,7 @@ def _limit() -> None:
 
 
 def processes_marked(mark: str) -> list[int]:
-    """Processes that were started with this mark, or by such a process, and are still there."""
+    """Return processes that were started with this mark, or by such a process, and still exist."""
     found = []
     wanted = f"{MARK}={mark}".encode()
     for path in Path("/proc").iterdir():

@@ -1,11 +1,11 @@
-"""Compares the cost of whole runs of `stax` between two versions of this package.
+"""Compare the cost of whole runs of `stax` between two versions of this package.
 
     python benchmarks/whole_runs.py --before 0730efe [--after src] [--tasks hard-maze curling] [--seeds 0 1] [--evaluations 20000]
 
-A version is a commit of this repository, of which a temporary checkout is made, or a folder that holds the package `stax` (`src` of
-another checkout). Both versions do runs of the same task, method, seed and number of evaluations with their default parameters, one
-after the other, each in a process of its own on one thread. A short run before compiles what is compiled. Printed are core-seconds:
-processor time, which other work on the machine changes the least. The coverage of the runs shows whether they did the same.
+A version is a commit of this repository, which is checked out to a temporary folder, or a folder that holds the package `stax` (`src`
+of another checkout). Both versions do runs of the same task, method, seed and number of evaluations with their default parameters, one
+after the other, each in its own process on one thread. A short run before that compiles the kernels. The script prints core-seconds,
+which other work on the machine affects the least. The coverage of the runs shows whether they did the same.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Evaluates the policies of a search oneself: here with a plain loop, elsewhere on a robot or a cluster."""
+"""Evaluate the policies of a search with your own code: here a plain loop, elsewhere a robot or a cluster."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def main() -> int:
 
     while not search.done:
         genomes = search.ask()
-        # A row's outcome depends on its genome alone, so they can be evaluated anywhere, in any order.
+        # A row's outcome depends on its genome alone, so genomes can be evaluated anywhere and in any order.
         rollouts = [task.evaluate(genomes[row : row + 1]) for row in range(len(genomes))]
         search.tell(stax.Rollouts.concat(rollouts))
 
