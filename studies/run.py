@@ -193,12 +193,18 @@ def search(run: Run) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = []
     images = [0]
 
-    def observer(state: Any, event: str) -> None:
-        if event == "training":
-            images[0] += state.space.last_episode.images_seen
-        if event != "chunk" or state.evaluations < wanted[len(rows)]:
-            return
-        seconds = state.stopwatch.seconds
+    class Course(stax.Callback):
+        """Adds a row whenever a wanted number of evaluations is reached."""
+
+        def after_training(self, search: Any) -> None:
+            images[0] += search.space.last_episode.images_seen
+
+        def after_chunk(self, search: Any) -> None:
+            if search.evaluations >= wanted[len(rows)]:
+                add_row(search)
+
+    def add_row(state: Any) -> None:
+        seconds = state.record.stopwatch.seconds
         row = {
             "task": run.task,
             "label": run.label,
@@ -229,7 +235,7 @@ def search(run: Run) -> list[dict[str, Any]]:
         preset=run.preset,
         workers=1,
         device="cpu",
-        observer=observer,
+        callbacks=[Course()],
         **run.parameters,
     )
     # A chunk may have leapt over several wanted points; the table needs each only once.

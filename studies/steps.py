@@ -17,6 +17,8 @@ import numpy as np
 import stax
 from stax.analysis.measures import correlation_matrix_distance
 from stax.representation.learned import LearnedSpace
+from stax.search.making import learning_options
+from stax.search.parameters import Parameters
 
 TABLE = Path(__file__).parent / "results" / "steps.csv"
 IMAGES = (0, 2_000, 4_000, 8_000, 20_000, 40_000)
@@ -29,14 +31,11 @@ def measured(task: str) -> list[dict[str, Any]]:
     found = stax.run(task, algo="ns", budget=30_000, seed=1)
     archive, rows = found.novelty_archive, []
     for images in IMAGES:
+        parameters = Parameters(batch_size=BATCH_SIZE, max_epochs=1000, max_images_per_episode=images or None)
         space = LearnedSpace(
             task=found.task,
             samples=found.task.observation_samples,
-            batch_size=BATCH_SIZE,
-            max_epochs=1000,
-            max_images_per_episode=images or None,
-            center_observations=True,
-            scale_observations=True,
+            **learning_options(parameters),
             seed=np.random.SeedSequence(3),
             device="cpu",
         )
