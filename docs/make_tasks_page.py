@@ -1,4 +1,4 @@
-"""Makes docs/tasks.md and its pictures from the tasks themselves: `make docs`."""
+"""Make docs/tasks.md and its pictures from the tasks: `make docs`."""
 
 from __future__ import annotations
 
@@ -20,22 +20,25 @@ POLICIES = 20_000
 
 INTRODUCTION = """# The three tasks
 
-<!-- Made by docs/make_tasks_page.py ("make docs"); change that, not this. -->
+<!-- Made by docs/make_tasks_page.py ("make docs"); change that file, not this page. -->
 
-The three sparse-reward environments of the paper (Section 4), as compiled batch rollouts and as Gymnasium environments. All are
-deterministic: no noise, a fixed start. The reward is paid once, at the end of the episode, if the ground-truth descriptor lies within a
-reward area: (radius - distance to the centre) / radius, else 0.
+These are the three sparse-reward environments of the paper (Section 4), as compiled batch rollouts
+and as Gymnasium environments. All are deterministic: they have no noise and a fixed start. The
+reward is paid once, at the end of the episode. It is (radius - distance to the centre) / radius if
+the ground-truth descriptor lies within a reward area, and 0 otherwise.
 
 ![The three tasks](images/tasks.png)
 
-A policy is a fully connected network. Every layer, the output included, is followed by 2 sigmoid(x) - 1, and has *one bias shared by
-the whole layer*. The genome holds, for each layer in order, the weights (inputs x outputs, row-major), then that bias.
+A policy is a fully connected network. Every layer, the output layer included, is followed by 2
+sigmoid(x) - 1, and has *one bias shared by the whole layer*. The genome holds, for each layer in
+order, the weights (inputs x outputs, row-major) and then that bias.
 
-What the autoencoder sees of a rollout are five 64 x 64 RGB pictures of the scene, after the steps ceil(i (T - 1) / 5) for i = 1 to 5,
-counted from 0, so that the last is the end; an episode that ends early repeats its last picture. They are drawn when asked for, from
-snapshots of at most 400 bytes a rollout, and show nothing of the reward. Small moving parts are drawn at least a pixel or two wide
-(the maze's robot at 2.2 pixels of radius instead of 1.1). Reward areas, the start (a cross) and the trail of the descriptor (purple)
-are for people only.
+The autoencoder sees five 64 x 64 RGB pictures of each rollout. They show the scene after the steps
+ceil(i (T - 1) / 5) for i = 1 to 5, counted from 0, so that the last one is the end. An episode that
+ends early repeats its last picture. Pictures are drawn when they are needed, from snapshots of at
+most 400 bytes a rollout, and show nothing of the reward. Small moving parts are drawn at least a
+pixel or two wide (the maze's robot with a radius of 2.2 pixels instead of 1.1). Reward areas, the
+start (a cross) and the trail of the descriptor (purple) appear only in pictures for people.
 
 ```python
 import numpy as np
@@ -51,11 +54,13 @@ picture = task.render(states[-1], 900, trail=states)
 """
 
 ABOUT = {
-    "curling": """A two-link arm pushes a ball over a 3 x 3 table with walls; origin in the centre, y up, no gravity. The policy sees the ball's
-position, the two joint angles and the two joint speeds, and sets the speeds of the joints' motors, clipped to [-1, 1] rad/s.
+    "curling": """A two-link arm pushes a ball over a 3 x 3 table with walls. The origin is in the centre, y points
+up, and there is no gravity. The policy sees the ball's position, the two joint angles and the two
+joint speeds, and sets the speeds of the joints' motors, clipped to [-1, 1] rad/s.
 
-The physics are those of Box2D 2.3 at 1/60 s a step with 100 velocity and 100 position iterations, in a solver of our own for this one scene
-(`stax/tasks/curling_physics`). It follows Box2D in the order of operations and in 32-bit floats:
+The physics are those of Box2D 2.3 at 1/60 s a step with 100 velocity and 100 position iterations,
+computed by a solver written for this scene (`stax/tasks/curling_physics`). It follows Box2D in the
+order of operations and in 32-bit floats:
 
 | | |
 |---|---|
@@ -65,42 +70,61 @@ The physics are those of Box2D 2.3 at 1/60 s a step with 100 velocity and 100 po
 | link 1 | 0.1 x 1.0, density 1, friction 0.9; hinged 0.1 from its lower end to link 0's far end; limits +-0.9 pi |
 | motors | largest torque 100 each |
 
-In the original no body ever sleeps, and the origin of the world is a corner of the table; both show in the last bits, and ours does the same.
+In the original no body ever sleeps, and the origin of the world is a corner of the table. Both
+affect the last bits, and both are reproduced here.
 
-On Linux x86-64 the ball ends where Box2D's ends, bit for bit. There are two differences on the way, and neither changed a bit of any end in the comparisons below:
+On Linux x86-64 the ball ends where Box2D's ends, bit for bit. There are two differences on the way,
+and neither changed a bit of any end in the comparisons below:
 
-- Subnormal numbers, those smaller than 1.2e-38, count as zero. The speeds of an arm at rest decay through them, and many processors are slow on them. The switch is set in
-  the simulator's threads while they simulate, and put back afterwards. So a speed can be 0 where Box2D's is 3e-45. On other processors than x86-64 nothing is switched.
-- Velocity iterations end before the hundredth once velocities and impulses are what they were two iterations before, bit for bit. The iterations left out could not have changed anything.
+- Subnormal numbers, those smaller than 1.2e-38, count as zero. The speeds of an arm at rest decay
+  through them, and many processors compute slowly with them. The processor's setting is changed in
+  the simulator's threads while they simulate, and restored afterwards. So a speed can be 0 where
+  Box2D's is 3e-45. On processors other than x86-64 nothing is changed.
+- Velocity iterations end before the hundredth once velocities and impulses are what they were two
+  iterations before, bit for bit. The iterations left out could not have changed anything.
 
-The ends of 500 rollouts recorded from the original environment are all equal (`make reference`). `tests/test_reference.py` repeats the comparison with 20 recorded rollouts, and with Box2D step by step.""",
-    "hard-maze": """A two-wheeled robot of radius 10 drives through a maze of 600 x 600, y down. The policy sees five sensor readings and sets the two
-wheels' speeds, in world units a step. Where the robot would touch a wall, it turns but does not move.
+The ends of 500 rollouts recorded from the original environment are all equal (`make reference`).
+`tests/tasks/test_reference.py` repeats the comparison with 20 recorded rollouts, and with Box2D
+step by step.""",
+    "hard-maze": """A two-wheeled robot of radius 10 drives through a maze of 600 x 600; y points down. The policy sees
+five sensor readings and sets the speeds of the two wheels, in world units a step. Where the robot
+would touch a wall, it turns but does not move.
 
-The map is a grid of 200 x 200 cells of side 3: a cell is a wall if its centre lies in one of the wall polygons. The
-original's map differs from the polygons in some 26 cells; 22 of them could be measured from laser readings recorded in the original
-environment (`benchmarks/measure_maze_map.py`), and are set right in `stax/tasks/hard_maze_physics.py`. The others were never in sight.
+The map is a grid of 200 x 200 cells of side 3: a cell is a wall if its centre lies in one of the
+wall polygons. The original's map differs from the polygons in some 26 cells. 22 of them could be
+measured from laser readings recorded in the original environment
+(`benchmarks/measure_maze_map.py`), and are corrected in `stax/tasks/hard_maze_physics.py`. The
+others were never in the lasers' sight.
 
-- `sensors="lasers"` (default), as in the paper: five lasers at -90, -45, 0, 45 and 90 degrees, divided by their range of 100.
-- `sensors="published-code"`, as in the authors' code: lasers at 45, 0 and -45 degrees in world units, then the left and the right bumper.
+- `sensors="lasers"` (default), as in the paper: five lasers at -90, -45, 0, 45 and 90 degrees,
+  divided by their range of 100.
+- `sensors="published-code"`, as in the authors' code: lasers at 45, 0 and -45 degrees in world
+  units, then the left and the right bumper.
 
-The reward is judged on the final position (the original judges it one step earlier).""",
-    "redundant-arm": """A planar arm of 20 joints and total length 1 starts as a spiral in the middle of the unit square, y up. The policy sees the joint angles
-divided by pi and sets the joints' torques. A step is two substeps of 0.01: next angle = angle + speed dt + torque / 2 dt^2. A substep is
-legal if half the end effector's displacement plus the last joint's speed is at most 1, all joint points lie within the square, none lies
-strictly inside a wall, and no two are closer than 0.95 links in Manhattan distance; an illegal one is not carried out and ends the episode.
+The reward is computed from the final position (the original computes it one step earlier).""",
+    "redundant-arm": """A planar arm of 20 joints and total length 1 starts as a spiral in the middle of the unit square; y
+points up. The policy sees the joint angles divided by pi and sets the joints' torques. A step is
+two substeps of 0.01: next angle = angle + speed dt + torque / 2 dt^2. A substep is legal if all of
+these hold:
 
-The walls, as x, y, width, height, are (0.49, 0, 0.02, 0.2), (0.49, 0.8, 0.02, 0.2), (0, 0.49, 0.2, 0.02) and (0.8, 0.49, 0.2, 0.02).
+- half the end effector's displacement plus the last joint's speed is at most 1;
+- all joint points lie within the square, and none lies strictly inside a wall;
+- no two joint points are closer than 0.95 links in Manhattan distance.
+
+An illegal substep is not carried out and ends the episode.
+
+The walls, as x, y, width, height, are (0.49, 0, 0.02, 0.2), (0.49, 0.8, 0.02, 0.2), (0, 0.49, 0.2,
+0.02) and (0.8, 0.49, 0.2, 0.02).
 
 - `view="arm"` (default): the autoencoder sees the whole arm.
 - `view="end-effector"`: it sees only the arm's end (the paper's STAX_ef).
 
-The reward is paid however the episode ends.""",
+The reward is paid whether or not the episode ends early.""",
 }
 
 
 def show_policy(task: CompiledTask) -> tuple[NDArray[np.float64], stax.Rollouts]:
-    """A policy worth looking at: of many random ones, the best rewarded, else the one that ends farthest from the others."""
+    """Return the random policy with the highest reward, or the one that ends farthest from the others if none is rewarded."""
     genomes = np.random.default_rng(0).normal(scale=1.5, size=(POLICIES, task.genome_size))
     rollouts = task.evaluate(genomes)
     assert rollouts.ground_truth is not None
@@ -110,7 +134,7 @@ def show_policy(task: CompiledTask) -> tuple[NDArray[np.float64], stax.Rollouts]
 
 
 def observation_strip(task: CompiledTask, rollouts: stax.Rollouts) -> Image.Image:
-    """The five observations, enlarged without smoothing, with the step written under each."""
+    """Draw the five observations, enlarged without smoothing, with the step written under each."""
     pictures = task.observe(rollouts)[0]
     strip = Image.new("RGB", (len(pictures) * (OBSERVATION + GAP) - GAP, OBSERVATION + 20), "white")
     draw, font = ImageDraw.Draw(strip), ImageFont.load_default(13)
@@ -124,16 +148,19 @@ def observation_strip(task: CompiledTask, rollouts: stax.Rollouts) -> Image.Imag
 
 
 def framed(picture: NDArray[np.uint8]) -> Image.Image:
+    """Return the picture with a thin grey frame."""
     image = Image.fromarray(picture)
     ImageDraw.Draw(image).rectangle((0, 0, image.width - 1, image.height - 1), outline=(190, 190, 190))
     return image
 
 
 def save(image: Image.Image, name: str) -> None:
+    """Save an image with a palette of 128 colours."""
     image.quantize(128, dither=Image.Dither.NONE).save(DOCS / "images" / name, optimize=True)
 
 
 def numbers(task: CompiledTask) -> str:
+    """Make the table of a task's sizes, bounds and reward areas."""
     layers = "-".join(str(size) for size in task.policy_sizes)
     bounds = " x ".join(f"[{low:g}, {high:g}]" for low, high in task.ground_truth_bounds)
     rows = [
@@ -143,7 +170,7 @@ def numbers(task: CompiledTask) -> str:
             "observations",
             f"after steps {', '.join(str(step) for step in sample_steps(task.horizon, task.observation_samples))}",
         ),
-        ("ground truth", f"final {WHOSE[task.name]}; bounds {bounds}"),
+        ("ground truth", f"final {GROUND_TRUTH[task.name]}; bounds {bounds}"),
     ]
     for area in task.reward_areas:
         assert area.center is not None
@@ -153,7 +180,7 @@ def numbers(task: CompiledTask) -> str:
     return "| | |\n|---|---|\n" + "\n".join(f"| {name} | {value} |" for name, value in rows)
 
 
-WHOSE = {
+GROUND_TRUTH = {
     "curling": "position of the ball",
     "hard-maze": "position of the robot, divided by 600",
     "redundant-arm": "position of the end effector",

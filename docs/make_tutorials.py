@@ -1,9 +1,8 @@
-"""Runs the tutorials as they stand, and writes what they print into their pages: `make tutorials`.
+"""Run the code of the tutorials, and write its output into their pages: `make tutorials`.
 
-In a page, blocks of Python share their names from the first to the last, lines of a console block that begin with `$` are commands, and a
-block with a title is a file to be saved. What a block prints stands between the marks below it. Pictures that a page shows from `images/NAME`
-are copied from the file that the mark before the picture names. With --short, budgets are cut, and pages are left as they are: that is what
-the tests do.
+All Python blocks of a page share one namespace. Lines of a console block that begin with `$` are commands, and a block with a title is a
+file to be saved. The output of a block is written between the marks below it. A picture that a page shows from `images/NAME` is copied
+from the file that the mark before the picture names. With --short, as in the tests, budgets are small and pages are not changed.
 """
 
 from __future__ import annotations
@@ -43,16 +42,17 @@ class Block:
     title: str | None
     text: str
     end: int
-    """Where in the page it ends."""
+    """Position in the page at which the block ends."""
 
 
 def blocks(page: str) -> Iterator[Block]:
+    """Yield the blocks of code of a page."""
     for found in _BLOCK.finditer(page):
         yield Block(found["kind"], found["title"], found["text"], found.end())
 
 
 def run_page(path: Path, folder: Path, *, short: bool = False) -> dict[int, str]:
-    """Does everything a page says, in this folder; what each block printed, by where it ends."""
+    """Run all blocks of a page in this folder; return what each one printed, by the position at which it ends."""
     printed: dict[int, str] = {}
     names: dict[str, Any] = {"__name__": "__main__"}
     with contextlib.chdir(folder):
@@ -82,7 +82,7 @@ def _run_command(command: str, path: Path) -> str:
 
 
 def with_outputs(page: str, printed: dict[int, str]) -> str:
-    """The page with what its blocks printed, where it has marks for that."""
+    """Return the page with the output of its blocks where it has marks for them."""
     parts, last = [], 0
     for end in sorted(printed):
         mark = _OUTPUT.match(page, end + len(page[end:]) - len(page[end:].lstrip()))

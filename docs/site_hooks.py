@@ -1,4 +1,4 @@
-"""What MkDocs is told beyond mkdocs.yml: pages that lie outside docs/, and where links to source files lead."""
+"""Hooks of MkDocs: add pages from outside docs/, and redirect links to source files to the reference."""
 
 from __future__ import annotations
 
@@ -11,15 +11,17 @@ from mkdocs.structure.files import File, Files
 
 ROOT = Path(__file__).resolve().parent.parent
 OUTSIDE = ("CONTRIBUTING.md", "CHANGELOG.md", "studies/README.md")
-"""Pages of the project that are part of the site."""
+"""Pages outside docs/ that are part of the site."""
 REFERENCE = {
     "search": "search",
     "representation": "representation",
     "tasks": "tasks",
     "evaluation": "tasks",
     "analysis": "analysis",
+    "runs": "runs",
+    "ecosystem": "ecosystem",
 }
-"""Which page of the reference tells of a package."""
+"""Page of the reference that documents each package."""
 _LINK = re.compile(r"(?<=\]\()(?!\w+:|#)([^)\s]+)(?=\))")
 
 
@@ -33,7 +35,7 @@ def on_files(files: Files, config: Any) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
-    """Links as they are right in the repository become links that are right on the site."""
+    """Change links that are valid in the repository to links that are valid on the site."""
     page_name = page.file.src_uri
     place = page_name if page_name in OUTSIDE else f"docs/{page_name}"
     return _LINK.sub(lambda link: _on_site(link[1], place, page_name), markdown)
@@ -45,8 +47,8 @@ def _on_site(link: str, place: str, page_name: str) -> str:
     here = posixpath.dirname(page_name)
     if target.startswith("src/stax/"):
         parts = target.removeprefix("src/").removesuffix(".py").split("/")
-        room = REFERENCE.get(parts[1] if len(parts) > 1 else "")
-        where = f"reference/{room or 'index'}.md" + (f"#{'.'.join(parts)}" if room and len(parts) > 2 else "")
+        reference = REFERENCE.get(parts[1] if len(parts) > 1 else "")
+        where = f"reference/{reference or 'index'}.md" + (f"#{'.'.join(parts)}" if reference and len(parts) > 2 else "")
         return posixpath.relpath(where, here or ".")
     if target == "README.md":
         return posixpath.relpath("index.md", here or ".")
