@@ -18,14 +18,12 @@ from stax.errors import InvalidInputError, in_one_line
 from stax.extras import require_extra
 from stax.runs.callbacks import Callback
 from stax.runs.config import RunConfig
+from stax.runs.extension import PICTURE
 from stax.runs.folder import RunFolder, how_to_resume
 from stax.runs.result import Result
 from stax.runs.run import RunInterrupted
 from stax.runs.task_trial import TaskWarning
 from stax.streams import print_message
-
-PICTURE = "archives.png"
-"""The file of a run folder that shows its archives."""
 
 
 def make_callbacks(options: argparse.Namespace, folder: Path) -> list[Callback]:

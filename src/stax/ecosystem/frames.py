@@ -122,6 +122,14 @@ def policies_from_frame(frame: pandas.DataFrame, task: Task) -> PolicySet:
     return given_policies(columns, task, "The frame")
 
 
+def frame_genomes(frame: pandas.DataFrame, task: Task) -> NDArray[Any]:
+    """Return the genomes of a data frame, whose columns are `genome_0`, `genome_1`, ..., (n, genome_size)."""
+    found = _places(frame).get("genome")
+    if not found:
+        raise InvalidInputError("The frame has no columns genome_0, genome_1, ... with genomes.")
+    return _array(frame, "genome", (task.genome_size,), found)
+
+
 def _places(frame: pandas.DataFrame) -> dict[str, list[tuple[int, ...]]]:
     """Return the indices in the names of columns that make up an array."""
     places: dict[str, list[tuple[int, ...]]] = {}

@@ -133,10 +133,7 @@ def policies_from_ribs(
     check_choice("measures", measures, MEASURES)
     if not isinstance(archive, ribs.ArchiveBase):
         raise InvalidInputError(f"The archive must be one of pyribs, not {type(archive).__name__}.")
-    if np.atleast_1d(archive.solution_dim).tolist() != [task.genome_size]:
-        raise InvalidInputError(
-            f"Solutions of the archive have the size {archive.solution_dim}; genomes of task {task.name!r} have {task.genome_size} numbers."
-        )
+    _check_solutions(archive, task)
     names = {"genome": "solution", "reward": "objective", **{name: name for name in _FIELDS}, measures: "measures"}
     data = archive.data()
     columns = {name: _as_numbers(field, np.asarray(data[field])) for name, field in names.items() if field in data}
@@ -145,6 +142,21 @@ def policies_from_ribs(
         columns |= {name: np.asarray(getattr(rollouts, name)) for name in ("reward", "reward_area", "steps", "snapshots")}
         columns |= {} if rollouts.ground_truth is None else {"ground_truth": rollouts.ground_truth}
     return given_policies(columns, task, "The archive")
+
+
+def ribs_genomes(archive: ArchiveBase, task: Task) -> NDArray[Any]:
+    """Return the solutions of an archive of pyribs as genomes of the task, (n, genome_size)."""
+    if not isinstance(archive, _ribs().ArchiveBase):
+        raise InvalidInputError(f"The archive must be one of pyribs, not {type(archive).__name__}.")
+    _check_solutions(archive, task)
+    return _as_numbers("solution", np.asarray(archive.data("solution")))
+
+
+def _check_solutions(archive: ArchiveBase, task: Task) -> None:
+    if np.atleast_1d(archive.solution_dim).tolist() != [task.genome_size]:
+        raise InvalidInputError(
+            f"Solutions of the archive have the size {archive.solution_dim}; genomes of task {task.name!r} have {task.genome_size} numbers."
+        )
 
 
 def _ribs() -> Any:

@@ -3,6 +3,7 @@
 | module | holds |
 |---|---|
 | `run`, `resume_checks` | `run` and `resume`: the search, its evaluator and the folder, brought together; checks before resuming |
+| `extension`, `seeding` | a larger budget for a run; what a run starts from |
 | `result`, `digests` | `Result`, its files and `load`; digests by which two runs are compared |
 | `callbacks`, `progress_bar` | `Callback`, called as a run progresses; a progress bar for runs started from Python |
 | `config`, `options` | `RunConfig`, from keywords and TOML; options of tasks as TOML holds them |

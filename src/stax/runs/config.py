@@ -50,7 +50,16 @@ _MOST_WORKERS = 100_000
 _LONGEST_ADDRESS = 1000
 """Largest number of characters in the address of a cluster."""
 _FIRST_LINE = "# A run of STAX. Do it again: stax run --config THIS_FILE. Go on with it: stax resume ITS_FOLDER."
-_INFORMATION = ("made_with", "machine", "numerics", "results_version", "task_description", "task_given")
+_INFORMATION = (
+    "earlier_budgets",
+    "made_with",
+    "machine",
+    "numerics",
+    "results_version",
+    "start_from",
+    "task_description",
+    "task_given",
+)
 """Entries of a `config.toml` about the run that was done, which another run of the same configuration ignores."""
 
 
@@ -78,6 +87,11 @@ class RunConfig:
     """Numerics of the run, see `stax.numerics`; None before it has begun."""
     results_version: int | None = None
     """`stax.RESULTS_VERSION` when the run began; None before that."""
+    earlier_budgets: tuple[int, ...] = ()
+    """Budgets that the run had before it was extended, the first one first."""
+    start_from: dict[str, Any] | None = None
+    """What the run started from, see `stax.runs.seeding`: `source`, `parts`, and the number and the digest of the seeds; None for a
+    run that was not seeded."""
 
     @property
     def task_is_code(self) -> bool:
@@ -122,6 +136,7 @@ class RunConfig:
         """Return everything that decides what the run finds, by name."""
         options = {f"task.{name}": value for name, value in self.task_options.items()}
         decisive = {name: getattr(self, name) for name in ("task", "algo", "seed", "budget")}
+        decisive |= {"start_from": self.start_from["sha256"]} if self.start_from else {}
         return {**decisive, **asdict(self.parameters), **options}
 
 
@@ -251,6 +266,17 @@ def split_table(table: Mapping[str, Any], where: str) -> tuple[dict[str, Any], d
     return given, parameters
 
 
+def checked_record(table: Any, where: str) -> dict[str, Any]:
+    """Return the table `start_from` of a configuration, or raise one sentence if no run can have written it."""
+    counts, texts = ("policies", "population"), ("source", "sha256")
+    fits = isinstance(table, dict) and set(table) == {*counts, *texts, "parts"}
+    fits = fits and all(isinstance(table[name], int) and table[name] >= 0 for name in counts)
+    fits = fits and all(isinstance(table[name], str) for name in texts) and isinstance(table["parts"], list)
+    if not fits or not all(isinstance(part, str) for part in table["parts"]):
+        raise InvalidInputError(f"start_from in {where!r} is not what a run writes of its seeds: {shown(table)}.")
+    return dict(table)
+
+
 def _flattened(table: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     """Yield the parameters of a table by name; TOML reads `task.sensors = ...` as a table `task`, which is flattened."""
     for name, value in table.items():
@@ -266,10 +292,14 @@ def config_toml(config: RunConfig, description: Mapping[str, Any]) -> str:
     if config.task_given:
         table["task_given"] = True
     table |= {name: value for name in ("numerics", "results_version") if (value := getattr(config, name)) is not None}
+    if config.earlier_budgets:
+        table["earlier_budgets"] = list(config.earlier_budgets)
     parameters = {**asdict(config.parameters), **asdict(config.settings)}
     table["parameters"] = {name: NONE if value is None else value for name, value in parameters.items()}
     if config.task_options:
         table["parameters"]["task"] = encoded(config.task_options)
+    if config.start_from:
+        table["start_from"] = config.start_from
     table["task_description"] = dict(description)
     table["made_with"] = versions()
     table["machine"] = machine()

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from shlex import quote
 from typing import Any
@@ -20,7 +21,7 @@ from filelock import FileLock, Timeout
 from stax.errors import InvalidInputError, printable, shown
 from stax.numerics import NUMERICS
 from stax.runs import limits
-from stax.runs.config import RunConfig, config_toml, make_config, read_toml, split_table, versions
+from stax.runs.config import RunConfig, checked_record, config_toml, make_config, read_toml, split_table, versions
 from stax.runs.described_task import describe_task
 from stax.runs.files import (
     atomic_write,
@@ -66,7 +67,7 @@ class RunFolder:
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
         self._damaged: list[Path] = []
-        """Checkpoints that could not be used, to be removed when there is a new one."""
+        """Checkpoints that were not used, to be removed when there is a new one."""
 
     @staticmethod
     def existing(path: str | Path) -> RunFolder:
@@ -132,7 +133,7 @@ class RunFolder:
 
     def forget(self) -> None:
         """Remove the files of a run that has not done a single evaluation."""
-        for name in ("config.toml", "summary.json", ".lock"):
+        for name in ("config.toml", "seeds.npz", "summary.json", ".lock"):
             self.file(name).unlink(missing_ok=True)
 
     # Configuration and summary
@@ -191,7 +192,7 @@ class RunFolder:
         checkpoints = self.file("checkpoints")
         checkpoints.mkdir(exist_ok=True)
         path = self.file("checkpoints", f"{state.numbers['evaluations']:012d}.npz")
-        if not self._is_intact(path):
+        if path in self._damaged or not self._is_intact(path):
             with atomic_write(path) as file:
                 pack_state(file, state, more)
                 # Written first, so that there is never a checkpoint without its checksum.
@@ -205,15 +206,24 @@ class RunFolder:
             if _CHECKPOINT.fullmatch(old.name) and old.with_suffix(".npz") not in kept:
                 old.unlink(missing_ok=True)
 
-    def load_checkpoint(self, budget: int) -> tuple[State, dict[str, Any]] | None:
+    def load_checkpoint(
+        self, budget: int, unfit: Callable[[State, dict[str, Any]], bool] = lambda _state, _numbers: False
+    ) -> tuple[State, dict[str, Any]] | None:
         """Return the last intact state and the run's own numbers; None if no checkpoint has been written yet.
 
         A damaged checkpoint causes a warning, and the one before it is used.
+
+        Args:
+            budget: of the run.
+            unfit: returns whether a checkpoint must not be used; then the one before it is used, without a warning.
         """
         found = self.checkpoints()
         for path in found:
             try:
-                return self._load(path, budget)
+                state, numbers = self._load(path, budget)
+                if not unfit(state, numbers):
+                    return state, numbers
+                self._damaged.append(path)
             except InvalidInputError as error:
                 if path == found[-1]:
                     raise InvalidInputError(
@@ -222,6 +232,11 @@ class RunFolder:
                     ) from None
                 self._damaged.append(path)
                 warnings.warn(f"{error} The checkpoint before it is used.", RuntimeWarning, stacklevel=2)
+        if found:
+            raise InvalidInputError(
+                f"The run in {str(self.path)!r} cannot get a larger budget: it has no checkpoint from before its end, where its budget may"
+                " have cut off a chunk; begin another run with the larger budget."
+            )
         return None
 
     def _load(self, path: Path, budget: int) -> tuple[State, dict[str, Any]]:
@@ -255,7 +270,22 @@ def config_of_table(table: Mapping[str, Any], where: str) -> tuple[RunConfig, di
     if version is not None and (not isinstance(version, int) or isinstance(version, bool)):
         raise InvalidInputError(f"results_version in {where!r} must be an integer, not {shown(version)}.")
     given = bool(table.get("task_given", False))
-    return replace(config, task_given=given, numerics=numerics, results_version=version), description
+    earlier = _earlier_budgets(table.get("earlier_budgets", []), config.budget, where)
+    start = None if table.get("start_from") is None else checked_record(table["start_from"], where)
+    config = replace(
+        config, task_given=given, numerics=numerics, results_version=version, earlier_budgets=earlier, start_from=start
+    )
+    return config, description
+
+
+def _earlier_budgets(given: Any, budget: int, where: str) -> tuple[int, ...]:
+    """Return the budgets that a run had before, each larger than the one before it."""
+    whole = isinstance(given, list) and all(isinstance(value, int) and not isinstance(value, bool) for value in given)
+    if not whole or any(one >= other for one, other in pairwise([0, *given, budget])):
+        raise InvalidInputError(
+            f"earlier_budgets in {where!r} must be whole numbers that rise and are below the budget of {budget:,}, not {shown(given)}."
+        )
+    return tuple(given)
 
 
 def _warn_of_differences(made_with: Mapping[str, Any]) -> None:

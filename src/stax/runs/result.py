@@ -240,12 +240,14 @@ def summarise(
     failures: Mapping[str, int],
 ) -> dict[str, Any]:
     """Return the content of `summary.json` for a result, or for a search that still goes on."""
+    start = {"start_from": config.start_from} if config.start_from else {}
     return {
         "task": found.task.name,
         "algo": config.algo,
         "preset": config.preset,
         "seed": config.seed,
         "budget": config.budget,
+        **start,
         "evaluations": found.evaluations,
         "coverage": found.coverage,
         "max_reward": list(found.max_reward),

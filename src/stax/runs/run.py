@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from shlex import quote
 from typing import Any
@@ -26,6 +27,7 @@ from stax.runs.callbacks import Callback, Callbacks
 from stax.runs.config import RunConfig, config_toml, make_config
 from stax.runs.cores import sharing_cores
 from stax.runs.described_task import describe_task
+from stax.runs.extension import extend, extended, forget_autoencoders, is_end_of
 from stax.runs.files import BAD_VALUE_ERRORS
 from stax.runs.folder import RunFolder, how_to_resume, is_leftover
 from stax.runs.ledger_file import read_ledger, write_ledger
@@ -33,6 +35,8 @@ from stax.runs.options import as_text, writable_options
 from stax.runs.progress_bar import ProgressBar
 from stax.runs.result import Result, check_network, check_objects, load, summarise
 from stax.runs.resume_checks import check_given, check_same_task, same_text
+from stax.runs.seeding import FILE as SEEDS
+from stax.runs.seeding import Start, make_start, read_seeds, write_seeds
 from stax.runs.status import RunStatus
 from stax.runs.tables import check_run_fits, keep_autoencoder, save_metrics
 from stax.runs.task_trial import look_at_task
@@ -40,6 +44,7 @@ from stax.runs.validation import validate, write_validation
 from stax.search.making import build_search
 from stax.search.methods import find_method
 from stax.search.search import Search
+from stax.search.seeds import Seeds
 from stax.search.state import State
 from stax.tasks import made_from
 from stax.tasks.task import Rollouts, Task
@@ -76,6 +81,8 @@ def run(
     callbacks: Sequence[Callback] = (),
     stop: Callable[[], bool] | None = None,
     progress: bool = False,
+    start_from: Any = None,
+    start_parts: Sequence[str] | str | None = None,
     **parameters: Any,
 ) -> Result:
     """Search with one method until the budget is spent.
@@ -94,6 +101,9 @@ def run(
         callbacks: called as the run progresses, see `stax.Callback`.
         stop: called at every rest; if it returns true, everything is saved and `RunInterrupted` is raised.
         progress: show a progress bar on standard error, also in a notebook.
+        start_from: what to start from instead of random policies: the folder or the `Result` of another run on the task, a `PolicySet`,
+            an array of genomes, a data frame or an archive of pyribs. These policies are evaluated and count for the budget.
+        start_parts: what of it to use: some of population, archives and autoencoder. Everything that both sides have if None.
         parameters: of the search (see `stax algos`) and of the run (see docs/runs.md), by name; a task's own options as
             `task.<option>` if the task is given by name. An autoencoder may also be an object, see docs/autoencoders.md, and so may
             kinds of emitters and the scheduler, see docs/emitters.md.
@@ -111,7 +121,8 @@ def run(
     config = make_config({**given, "task": name}, parameters)
     made = task if isinstance(task, Task) else None
     watching = [*callbacks, ProgressBar()] if progress else callbacks
-    return begin(config, made, objects=objects, out=out, callbacks=watching, stop=stop)
+    start = None if start_from is None else partial(make_start, start_from, start_parts)
+    return begin(config, made, objects=objects, out=out, callbacks=watching, stop=stop, start=start)
 
 
 def begin(
@@ -122,8 +133,12 @@ def begin(
     out: str | Path | None = None,
     callbacks: Sequence[Callback] = (),
     stop: Callable[[], bool] | None = None,
+    start: Callable[[RunConfig, Task], Start] | None = None,
 ) -> Result:
-    """Do the run that the configuration describes, with this task and these parameters if they were given as objects."""
+    """Do the run that the configuration describes, with this task and these parameters if they were given as objects.
+
+    `start` returns what the run starts from, if it is seeded.
+    """
     called = Callbacks(callbacks)
     folder = None if out is None else RunFolder(empty_folder(Path(out)))
     if task is None:
@@ -134,12 +149,17 @@ def begin(
         # What cannot be written down makes the task one that only an object can bring back.
         written = writable_options(options)
         config = replace(config, task_options=written, task_given=name is None or written.keys() != options.keys())
-    return _Run(config, source, folder, called, stop, objects or {}).begin()
+    seeds = None
+    if start is not None:
+        started = start(config, source.task)
+        seeds, config = started.seeds, replace(config, start_from=started.record)
+    return _Run(config, source, folder, called, stop, objects or {}, seeds).begin()
 
 
 def resume(
     path: str | Path,
     *,
+    budget: int | None = None,
     task: Task | None = None,
     autoencoder: Any = None,
     emitter_kinds: Any = None,
@@ -157,8 +177,11 @@ def resume(
 ) -> Result:
     """Continue a run from its last checkpoint, to the same end bit for bit as if it had never been interrupted.
 
+    With a larger budget, a finished run continues too, and ends bit for bit like a run that had this budget from the start.
+
     Args:
         path: the run's folder.
+        budget: a larger budget for the run; its own if None.
         task: the run's task, if it was given as an object.
         autoencoder: the run's autoencoder, if it was given as an object.
         emitter_kinds: all kinds of the run's emitters, if one of them was given as an object.
@@ -172,7 +195,7 @@ def resume(
         settings: settings of the run from here on; as before if None.
         numerics: numerics to continue with even if the run had others before, portable or native; only the run's own if None. See
             docs/runs.md.
-        callbacks: as for `run`. A run that is finished already is only loaded.
+        callbacks: as for `run`. A run whose budget is spent already is only loaded.
         stop: as for `run`.
         progress: as for `run`.
     """
@@ -181,7 +204,8 @@ def resume(
         check_choice("numerics", numerics, NUMERICS)
     folder = RunFolder.existing(path)
     config, description = folder.read_config()
-    if folder.summary().get("status") == RunStatus.FINISHED:
+    had, config = config.budget, extended(config, budget, path)
+    if folder.summary().get("status") == RunStatus.FINISHED and config.budget == had:
         folder.tidy()
         return load(path, task=task, autoencoder=autoencoder, trust=trust)
     check_version(config.results_version, str(path))
@@ -202,7 +226,8 @@ def resume(
     given = {**{name: getattr(config, name) for name in changed}, **{k: v for k, v in changed.items() if v is not None}}
     checked = make_config({"task": config.task, **given}, {})
     config = replace(config, **{name: getattr(checked, name) for name in changed}, settings=settings or config.settings)
-    return _Run(config, source, folder, called, stop, objects).resume(numerics)
+    seeds = read_seeds(folder.file(SEEDS), config.start_from) if config.start_from else None
+    return _Run(config, source, folder, called, stop, objects, seeds).resume(numerics, longer=config.budget > had)
 
 
 class _Run:
@@ -216,8 +241,9 @@ class _Run:
         callbacks: Callbacks,
         stop: Callable[[], bool] | None,
         objects: Mapping[str, Any],
+        seeds: Seeds | None,
     ) -> None:
-        self.config, self.source, self.folder, self._objects = config, source, folder, objects
+        self.config, self.source, self.folder, self._objects, self._seeds = config, source, folder, objects, seeds
         self._callbacks, self._stop = callbacks, stop
         self._began = time.perf_counter()
         self._seconds_before = 0.0
@@ -249,6 +275,8 @@ class _Run:
             # Another run may have begun there while this one was being made.
             empty_folder(folder.path)
             try:
+                if self._seeds is not None:
+                    write_seeds(folder.file(SEEDS), self._seeds)
                 folder.write_config(self.config, search.task)
                 return self._search(search, evaluator, resumed=False)
             except BaseException:
@@ -256,18 +284,23 @@ class _Run:
                     folder.forget()
                 raise
 
-    def resume(self, accepted_numerics: str | None) -> Result:
+    def resume(self, accepted_numerics: str | None, *, longer: bool) -> Result:
+        """Go on with the run, which gets the budget of the configuration if that is `longer` than before."""
         assert self.folder
         was = self.config.numerics
         with self.folder.locked(), self._ready() as (search, evaluator):
             assert self.config.numerics
             numerics = continued_numerics(was, self.config.numerics, accepted_numerics, str(self.folder.path))
             self.config = replace(self.config, numerics=numerics)
-            if numerics != was:
-                self.folder.write_config(self.config, search.task)
-            found = self.folder.load_checkpoint(self.config.budget)
+            found = self.folder.load_checkpoint(self.config.budget, partial(is_end_of, self.config.earlier_budgets))
             if found:
                 self._take_up(search, evaluator, *found)
+            if longer:
+                extend(self.folder, self.config, search)
+            elif numerics != was:
+                self.folder.write_config(self.config, search.task)
+            if self.config.earlier_budgets:
+                forget_autoencoders(self.folder, search.training_episodes)
             return self._search(search, evaluator, resumed=True)
 
     def _take_up(self, search: Search, evaluator: Evaluator, state: State, numbers: dict[str, Any]) -> None:
@@ -275,6 +308,8 @@ class _Run:
         path = str(self.folder.path)
         try:
             was, now = dict(numbers["config"]), self._decisive()
+            if was.get("budget") in [as_text(budget) for budget in self.config.earlier_budgets]:
+                now["budget"] = was["budget"]
             differing = [str(name) for name in {**now, **was} if not same_text(was.get(name), now.get(name))]
             evaluator.restore_counts(numbers["counts"])
             self._seconds_before = float(numbers["seconds"])
@@ -315,6 +350,7 @@ class _Run:
                 budget=config.budget,
                 seed=config.seed,
                 device=config.device,
+                seeds=self._seeds,
             )
             # The device that was chosen, so that a resumed run uses it, too.
             device = str(getattr(search.space, "device", config.device))
@@ -367,7 +403,8 @@ class _Run:
         try:
             while not search.done:
                 genomes = search.ask()
-                is_first = not search.evaluations
+                # Seeds say little about the task: they were chosen elsewhere.
+                is_first = not search.evaluations and self._seeds is None
                 with search.record.stopwatch.time("evaluation"):
                     rollouts = evaluator.evaluate(genomes, lambda finished: self._count(search, finished))
                 _tell(search, evaluator, rollouts)

@@ -12,6 +12,7 @@
 | `record`, `metrics` | ledger, metrics, coverage and stopwatch; the one list of the columns of metrics |
 | `state`, `state_checks` | the state of a search at rest: capturing, restoring and checking it |
 | `making`, `random_numbers` | `make_search`, and what is refused; one generator of random numbers per role |
+| `seeds` | policies and weights that a search starts from |
 | `policy_set` | `PolicySet`, aligned arrays with `take`, `concat` and `union`; `GrowingSet`, of which archives are made |
 | `neighbours`, `novelty` | exact nearest neighbours; novelty against all references; the buffer of emitter candidates |
 | `selection`, `variation`, `grid` | NSGA-II; mutation; coverage and elites |

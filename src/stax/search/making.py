@@ -19,6 +19,7 @@ from stax.search.parameters import Parameters
 from stax.search.random_numbers import space_seed
 from stax.search.schedulers import make_scheduler
 from stax.search.search import Search
+from stax.search.seeds import Seeds, check_seeds
 from stax.tasks.task import Task
 from stax.tasks.task_checks import check_attributes
 
@@ -65,6 +66,7 @@ def build_search(
     budget: int,
     seed: int,
     device: str,
+    seeds: Seeds | None = None,
 ) -> Search:
     """Return a search with parameters that are resolved; `objects` are those that `without_objects` found among them."""
     method, parameters = fit(method, task, parameters, budget=budget)
@@ -75,7 +77,7 @@ def build_search(
     kinds = make_kinds(of_parts, own_parts.get("emitter_kinds"), task.genome_size)
     scheduler = make_scheduler(of_parts, own_parts.get("scheduler"))
     try:
-        return Search(
+        search = Search(
             task,
             method,
             parameters,
@@ -89,6 +91,10 @@ def build_search(
         raise InvalidInputError(
             f"There is not enough memory to record a budget of {int(budget):,} evaluations; give a smaller budget."
         ) from None
+    if seeds is not None:
+        check_seeds(search, seeds)
+        search.seeds = seeds
+    return search
 
 
 def fit(method: Method, task: Task, parameters: Parameters, *, budget: int) -> tuple[Method, Parameters]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
-_ROLES = ("initial", "mutation", "archive", "objective", "parents", "emitters", "space", "schedule")
+_ROLES = ("initial", "mutation", "archive", "objective", "parents", "emitters", "space", "schedule", "seeds")
 """Roles in the order in which seeds are spawned. Add new ones at the end: otherwise all seeds would give other results."""
 
 
@@ -34,6 +34,11 @@ class RandomNumbers:
 def space_seed(seed: int) -> np.random.SeedSequence:
     """Return the seed of the descriptor space, which draws numbers of its own."""
     return _seed(seed, "space")
+
+
+def seeds_generator(seed: int) -> np.random.Generator:
+    """Return the generator that draws the first population from seeds, before there is a search."""
+    return np.random.default_rng(_seed(seed, "seeds"))
 
 
 def _seed(seed: int, role: str) -> np.random.SeedSequence:

@@ -24,6 +24,7 @@ from stax.search.policy_set import GrowingSet, PolicySet
 from stax.search.random_numbers import RandomNumbers
 from stax.search.record import Ledger, Record
 from stax.search.schedulers.scheduler import Scheduler, chosen_phase
+from stax.search.seeds import Seeds
 from stax.search.state import State, capture, restore
 from stax.search.vocabulary import Origin, Phase
 from stax.tasks.rollout_checks import check_rollouts
@@ -87,6 +88,8 @@ class Search:
             grid = Grid(truth, parameters.grid_cells)
         self.record: Record = Record(budget, len(truth or ()), len(task.reward_areas), grid)
         self.containers: Containers = Containers(task, method, parameters, space, kinds if method.emitters else {}, self.record)
+        self.seeds: Seeds | None = None
+        """The policies that the search starts from, if it does not start from random ones alone."""
         self.phase = Phase.INITIAL_POPULATION
         self.training_interval = 1
         """TI: chunks of exploration from one training episode to the next."""

@@ -23,7 +23,7 @@ from stax.tasks.task import Task
 from stax.wording import counted, duration, percent, setting_text
 
 _ABOUT_ORIGINS = {
-    Origin.INITIAL.word: "the first population, drawn at random",
+    Origin.INITIAL.word: "the first population, drawn at random or seeded",
     Origin.EXPLORATION.word: "offspring of the population",
     Origin.BOOTSTRAP.word: "the first generations of new emitters",
     Origin.EMITTER.word: "emitters that were kept, climbing the reward",

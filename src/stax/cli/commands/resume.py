@@ -1,4 +1,4 @@
-"""`stax resume`: goes on with an interrupted run."""
+"""`stax resume`: goes on with an interrupted run, or with a finished one that gets a larger budget."""
 
 from __future__ import annotations
 
@@ -22,10 +22,12 @@ if TYPE_CHECKING:
 def add_parser(commands: Commands) -> CommandParser:
     parser = commands.add_parser(
         "resume",
-        help="go on with an interrupted run",
-        description="Goes on with a run from its last checkpoint, to the same end as if it had never been interrupted.",
+        help="go on with an interrupted run, or give a finished one a larger budget",
+        description="Goes on with a run from its last checkpoint, to the same end as if it had never been interrupted. With --budget"
+        " it ends like a run that had this larger budget from the start.",
     )
     parser.add_run_folder()
+    parser.add_budget("a larger budget for the run, finished or not (default: its own)")
     parser.add_resources()
     parser.add_argument(
         "--numerics",
@@ -44,14 +46,15 @@ def run(options: argparse.Namespace) -> int:
 
 def _resume(options: argparse.Namespace) -> Path:
     from stax.cli.watched_run import make_callbacks, watch
+    from stax.runs.extension import extended
     from stax.runs.folder import RunFolder
     from stax.runs.reader import RunReader
     from stax.runs.run import resume
     from stax.runs.status import RunStatus
 
     there = RunReader(options.dir)
-    config, path = there.config, there.path
-    if there.status is RunStatus.FINISHED:
+    config, path = extended(there.config, options.budget, options.dir), there.path
+    if there.status is RunStatus.FINISHED and config.budget == there.config.budget:
         RunFolder(path).tidy()
         _complete(there, options)
         return path
@@ -59,6 +62,7 @@ def _resume(options: argparse.Namespace) -> Path:
     def search(progress: Progress, requests: Requests) -> Result:
         return resume(
             path,
+            budget=options.budget,
             trust=options.trust,
             workers=options.workers,
             device=options.device,
@@ -75,7 +79,8 @@ def _resume(options: argparse.Namespace) -> Path:
 
 def _complete(finished: RunReader, options: argparse.Namespace) -> None:
     """Draw the picture of a finished run if it is missing: the process may have been killed meanwhile."""
-    from stax.cli.watched_run import PICTURE, draw
+    from stax.cli.watched_run import draw
+    from stax.runs.extension import PICTURE
     from stax.runs.result import load
 
     config, missing = finished.config, not finished.file(PICTURE).exists()

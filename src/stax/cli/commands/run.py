@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import re
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +21,8 @@ if TYPE_CHECKING:
     from stax.cli.progress import Progress
     from stax.runs.config import RunConfig
     from stax.runs.result import Result
+    from stax.runs.seeding import Start
+    from stax.tasks.task import Task
 
 
 def add_parser(commands: Commands) -> CommandParser:
@@ -46,6 +50,18 @@ def add_parser(commands: Commands) -> CommandParser:
         "a parameter of the search (see 'stax algos NAME') or of the run (see docs/runs.md), or task.OPTION=VALUE for an"
         " option of the task",
     )
+    parser.add_argument(
+        "--from",
+        dest="start_from",
+        metavar="DIR",
+        help="start from what another run on the task has found, in this folder; its policies are evaluated and count for the budget",
+    )
+    parser.add_argument(
+        "--from-parts",
+        dest="start_parts",
+        metavar="PARTS",
+        help="what of it to use: some of population,archives,autoencoder (default: everything that both runs have)",
+    )
     parser.add_out("DIR", "a new or empty folder to write to (default runs/TASK-ALGO-SEED-n with the first free n)")
     parser.add_resources()
     parser.add_flag(
@@ -69,15 +85,27 @@ def _search(options: argparse.Namespace) -> Path:
     from stax.cli.watched_run import make_callbacks, watch
     from stax.runs.run import begin
 
-    config = _configuration(options)
+    config, start = _configuration(options), _start(options)
     with new_folder(options.out, Path("runs") / _name(config)) as folder, page_beside(folder, options) as stops:
 
         def search(progress: Progress, requests: Requests) -> Result:
             callbacks = make_callbacks(options, folder)
-            return begin(config, out=folder, callbacks=[*callbacks, progress], stop=lambda: stops(requests))
+            return begin(config, out=folder, callbacks=[*callbacks, progress], stop=lambda: stops(requests), start=start)
 
         watch(search, folder, config, quiet=options.quiet, workers=config.workers)
     return folder
+
+
+def _start(options: argparse.Namespace) -> Callable[[RunConfig, Task], Start] | None:
+    """Return what makes the seeds of the run: those of --from, or those of the run that the configuration file belongs to."""
+    from stax.runs.seeding import make_start, start_of_file
+
+    if options.start_from is not None:
+        return partial(make_start, options.start_from, options.start_parts)
+    if options.start_parts is not None:
+        raise InvalidInputError(f"--from-parts {options.start_parts} needs --from DIR, the run to start from.")
+    found = None if options.config is None else start_of_file(Path(options.config))
+    return None if found is None else lambda _config, _task: found
 
 
 def _name(config: RunConfig) -> str:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from stax.errors import InvalidInputError
 from stax.search.grid import Elites, Grid
 from stax.search.policy_set import GrowingSet, PolicySet
+from stax.search.seeds import store_seeds
 from stax.search.variation import mutate, random_genomes
 from stax.search.vocabulary import Origin
 from stax.tasks.task import Genomes
@@ -65,16 +66,24 @@ class Explorer(ABC):
         return GrowingSet(like)
 
     def start(self, search: Search) -> Asking:
-        """Sample and evaluate the initial population Gamma_0."""
-        wanted = search.parameters.population_size
-        policies = yield from search.evaluate(*self.draw(search, wanted), Origin.INITIAL)
+        """Sample and evaluate the initial population Gamma_0, as far as it is not seeded."""
+        wanted, parts, seeds = search.parameters.population_size, [], search.seeds
+        if seeds is not None and len(seeds):
+            seeded = yield from search.evaluate(seeds.genome, np.full(len(seeds), -1), Origin.INITIAL)
+            parts.append(store_seeds(search, seeds, seeded))
+            wanted -= int(np.count_nonzero(seeds.population))
+        if wanted:
+            drawn = yield from search.evaluate(*self.draw(search, wanted), Origin.INITIAL)
+            search.containers.store_candidates(drawn)
+            parts.append(drawn)
+        policies = PolicySet.concat(parts) if len(parts) > 1 else parts[0]
         if not len(policies):
             raise RuntimeError(
-                f"All {wanted} evaluations of the initial population failed on task {search.task.name!r}, so there is no policy to search with."
+                f"All {search.evaluations} evaluations of the initial population failed on task {search.task.name!r}, so there is no"
+                " policy to search with."
             )
         search.containers.population = policies
         search.containers.offspring = policies.take(slice(0, 0))
-        search.containers.store_candidates(policies)
 
     def explore(self, search: Search) -> Asking:
         """Explore for one chunk of the budget."""
