@@ -23,9 +23,10 @@ INTRODUCTION = """# The three tasks
 <!-- Made by docs/make_tasks_page.py ("make docs"); change that file, not this page. -->
 
 These are the three sparse-reward environments of the paper (Section 4), as compiled batch rollouts
-and as Gymnasium environments. All are deterministic: they have no noise and a fixed start. The
-reward is paid once, at the end of the episode. It is (radius - distance to the centre) / radius if
-the ground-truth descriptor lies within a reward area, and 0 otherwise.
+and as Gymnasium environments. All are deterministic: they have a fixed start, and no noise unless
+you [ask for it](stochastic-tasks.md). The reward is paid once, at the end of the episode. It is
+(radius - distance to the centre) / radius if the ground-truth descriptor lies within a reward area,
+and 0 otherwise.
 
 ![The three tasks](images/tasks.png)
 

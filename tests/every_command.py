@@ -28,6 +28,7 @@ COMMANDS = (
     ["share", ".", "--out", "written/shared"],
     ["compare", ".", "--out", "written/comparison", "--csv", "written/comparison.csv"],
     ["compare", ".", "--json"],
+    ["reevaluate", ".", "--episodes", "2"],
     ["record", ".", "--out", "written/records"],
     ["compare", "written/records"],
     ["reproduce", "fig-reconstruction", "--records", "written/records", "--out", "written/page"],

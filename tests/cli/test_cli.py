@@ -20,7 +20,7 @@ from stax.cli.main import main
 TESTS = Path(__file__).parents[1]
 COMMANDS = (
     *("run", "resume", "campaign", "show", "compare", "reproduce", "report", "replay"),
-    *("tasks", "algos", "check-task", "new-task", "bench", "completion"),
+    *("tasks", "algos", "check-task", "new-task", "bench", "completion", "reevaluate"),
 )
 
 

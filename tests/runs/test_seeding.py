@@ -219,6 +219,24 @@ def test_what_a_run_cannot_start_from_is_refused_in_one_sentence(source, more, w
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.parametrize(
+    ("damage", "words"),
+    [
+        (lambda folder: (folder / "archives" / "novelty.npz").write_bytes(b"PK"), "The archive"),
+        (lambda folder: (folder / "archives" / "reward.npz").unlink(), "is missing"),
+        (lambda folder: (folder / "autoencoder.safetensors").write_bytes(bytes(8) + b"{}"), "The autoencoder"),
+        (lambda folder: (folder / "summary.json").write_text('{"status": "running"}'), "was killed|is damaged"),
+        (lambda folder: (folder / "config.toml").write_text("task = 1"), "task must be"),
+    ],
+)
+def test_a_damaged_source_is_refused_in_one_sentence(damage, words, sources, tmp_path):
+    source = Path(shutil.copytree(sources("stax"), tmp_path / "source"))
+    damage(source)
+    with pytest.raises(stax.InvalidInputError, match=words):
+        stax.run(TASK, algo="stax", budget=200, start_from=source, out=tmp_path / "run", **GIVEN)
+    assert not (tmp_path / "run").exists()
+
+
 def test_the_command_seeds_and_refuses(sources, tmp_path, capsys):
     given = ["run", TASK, "--algo", "ns", "--budget", "100", "--workers", "1", "--quiet", *as_options(QUICK)]
     out = ["--out", str(tmp_path / "run")]

@@ -11,7 +11,7 @@
 | `reader`, `status` | `RunReader`, the one reader of run folders; `RunStatus` |
 | `described_task`, `described_space` | a task and a learned space as the folder describes them, without running the maker's code |
 | `task_check`, `task_trial` | all checks of `stax check-task`; what a run reports about its task after the first population |
-| `validation` | the best policies evaluated on fresh seeds |
+| `validation`, `reevaluation` | the best policies, and whole archives, evaluated on fresh seeds |
 | `archived_policies` | policies of a result by id, by reward or at random |
 | `files`, `limits` | atomic writes, and readers that neither hang nor fill the memory; how large the files may be |
 | `array_files`, `tables`, `ledger_file`, `parquet_pages`, `toml_check`, `csv_text` | the formats, and checks of files before they are unpacked |

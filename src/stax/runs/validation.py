@@ -67,7 +67,7 @@ class Validation:
 def validate(result: Result, evaluator: Evaluator, episodes: int) -> Validation | None:
     """Evaluate the best policies of every area on fresh seeds; None if there is nothing to validate.
 
-    That is so for tasks that are built in or have no options for seeds, and if policies do the same with every seed.
+    That is so for built-in tasks without noise, for tasks that have no options for seeds, and if policies do the same with every seed.
 
     Args:
         result: of the finished run.
@@ -75,7 +75,8 @@ def validate(result: Result, evaluator: Evaluator, episodes: int) -> Validation 
         episodes: how many each policy is evaluated in; 0 for no validation.
     """
     task = result.task
-    seeds = [] if is_built_in(task) or not episodes else seeds_to_try(task, 1)
+    exact = is_built_in(task) and not getattr(task, "is_noisy", False)
+    seeds = [] if exact or not episodes else seeds_to_try(task, 1)
     best = PolicySet.concat(list(_best_policies(result))) if seeds else None
     if best is None or not len(best):
         return None

@@ -8,14 +8,16 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
+from dataclasses import replace
 from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from stax.compiling import announcing, check_threads, in_slices
-from stax.constraints import check_choice, check_whole
+from stax.constraints import Number, check_choice, check_whole
 from stax.errors import InvalidInputError
+from stax.input_limits import LARGEST_SEED
 from stax.policies import network_genome_size
 from stax.tasks.drawing import (
     AREA_COLORS,
@@ -29,6 +31,7 @@ from stax.tasks.drawing import (
     paint,
     paint_scenes,
 )
+from stax.tasks.noise import NO_STATES, noise_states
 from stax.tasks.task import (
     Observations,
     Picture,
@@ -45,12 +48,19 @@ from stax.tasks.task import (
 OBSERVATION_SIZE = 64
 PICTURE_SIZES = 16, 8192
 """Smallest and largest size of a picture for people, in pixels."""
+_NOISE = Number(0, 1000)
+_MOST_EPISODES = 1000
 
 
 class CompiledTask(Task):
     """Built-in task. A subclass defines the simulation of a slice of genomes and the shapes of its scene.
 
     Args:
+        sensor_noise: standard deviation of the noise that is added to each number that the policy sees, in the units of that number.
+        action_noise: standard deviation of the noise that is added to each number that the policy answers, within [-1, 1].
+        seed: seed of the noise in the first episode; the next episodes have the next seeds.
+        episodes: number of episodes of a policy, if there is noise. The reward is their mean; everything else is of the first one,
+            except that the reward area is that of the first episode with a reward.
         threads: number of threads that evaluate and draw; all available ones if None. The result does not depend on it.
     """
 
@@ -71,24 +81,50 @@ class CompiledTask(Task):
     _grain: int = 16
     """Largest number of rows that a thread takes at once."""
 
-    def __init__(self, *, threads: int | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        sensor_noise: float = 0.0,
+        action_noise: float = 0.0,
+        seed: int = 0,
+        episodes: int = 1,
+        threads: int | None = None,
+    ) -> None:
         self.threads = check_threads(threads)
+        given = {"sensor_noise": sensor_noise, "action_noise": action_noise}
+        self.noise = tuple(_NOISE.check(f"Option {name} of {self.name}", value) for name, value in given.items())
+        """Standard deviations of the noise on sensors and on actions."""
+        self.seed = check_whole("seed", seed, 0, LARGEST_SEED)
+        self.episodes = check_whole("episodes", episodes, 1, _MOST_EPISODES)
         self.genome_size = network_genome_size(self.policy_sizes)
         self._samples = sample_steps(self.horizon, self.observation_samples)
         self._observed_background: NDArray[np.uint8] | None = None
+
+    @property
+    def is_noisy(self) -> bool:
+        """Whether there is noise, so that an episode depends on its seed."""
+        return any(self.noise)
 
     def _choose(self, option: str, given: object) -> str:
         return check_choice(f"Option {option} of {self.name}", given, self.choices[option])
 
     @abstractmethod
     def _simulate(
-        self, genomes: NDArray[np.float64], snapshots: NDArray[np.float32], final: NDArray[np.float64], steps: NDArray[np.int64]
+        self,
+        genomes: NDArray[np.float64],
+        random: NDArray[np.uint64],
+        snapshots: NDArray[np.float32],
+        final: NDArray[np.float64],
+        steps: NDArray[np.int64],
     ) -> None:
-        """Run every genome, and fill in its snapshots, its final state and its number of steps. Releases the GIL."""
+        """Run every genome, and fill in its snapshots, its final state and its number of steps. Releases the GIL.
+
+        `random` holds the state of each genome's generator of noise (see `stax.tasks.noise`), and is empty without noise.
+        """
 
     @abstractmethod
-    def _trace(self, genome: NDArray[np.float64]) -> States:
-        """Return all states of one genome's rollout."""
+    def _trace(self, genome: NDArray[np.float64], random: NDArray[np.uint64]) -> States:
+        """Return all states of one genome's rollout; `random` as for `_simulate`."""
 
     @abstractmethod
     def _descriptor(self, states: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -112,17 +148,36 @@ class CompiledTask(Task):
 
     def evaluate(self, genomes: ArrayLike) -> Rollouts:
         array = check_genomes(genomes, self.genome_size)
+        rollouts = self._episode(array, self.seed)
+        if not self.is_noisy or self.episodes == 1:
+            return rollouts
+        reward, area = rollouts.reward, rollouts.reward_area
+        for number in range(1, self.episodes):
+            other = self._episode(array, self.seed + number)
+            reward, area = reward + other.reward, np.where(area < 0, other.reward_area, area)
+        return replace(rollouts, reward=reward / self.episodes, reward_area=area)
+
+    def _episode(self, array: NDArray[np.float64], seed: int) -> Rollouts:
+        """Run every genome in one episode."""
         snapshots = np.empty((len(array), self.observation_samples, self.snapshot_size), np.float32)
         final = np.empty((len(array), self.state_size))
         steps = np.empty(len(array), np.int64)
+        random = self._noise_states(array, seed)
 
         def simulate(rows: slice) -> None:
-            self._simulate(array[rows], snapshots[rows], final[rows], steps[rows])
+            # A copy, since drawing changes the states, and the first row may be simulated twice.
+            self._simulate(array[rows], random[rows].copy(), snapshots[rows], final[rows], steps[rows])
 
-        in_slices(simulate, len(array), threads=self.threads, grain=self._grain, what=f"the simulator of {self.name}")
+        what = f"the simulator of {self.name}{' with noise' if self.is_noisy else ''}"
+        in_slices(simulate, len(array), threads=self.threads, grain=self._grain, what=what)
         ground_truth = self._descriptor(final)
         reward, reward_area = area_rewards(ground_truth, self.reward_areas)
         return Rollouts(reward=reward, reward_area=reward_area, steps=steps, snapshots=snapshots, ground_truth=ground_truth)
+
+    def _noise_states(self, array: NDArray[np.float64], seed: int) -> NDArray[np.uint64]:
+        if not self.is_noisy:
+            return NO_STATES
+        return noise_states(array, seed)
 
     def observe(self, rollouts: Rollouts) -> Observations:
         shape = (len(rollouts), self.observation_samples, self.snapshot_size)
@@ -156,7 +211,8 @@ class CompiledTask(Task):
         if array.ndim != 1:
             raise InvalidInputError(f"genome must be one row of {self.genome_size} numbers, not of shape {array.shape}.")
         with announcing(f"the simulator of {self.name}"):
-            return self._trace(check_genomes(array[None], self.genome_size)[0])
+            checked = check_genomes(array[None], self.genome_size)
+            return self._trace(checked[0], self._noise_states(checked, self.seed))
 
     def render(
         self,

@@ -25,6 +25,7 @@ from stax.tasks.curling_physics.scene import (
 from stax.tasks.curling_physics.stepping import new_solver, step
 from stax.tasks.curling_physics.subnormals import FLUSH, float_control, set_float_control
 from stax.tasks.drawing import BLUE, GREEN, RED, WALL, Color, Shapes, View, discs, quads
+from stax.tasks.noise import NO_STATES, disturb_actions, disturb_sensors
 from stax.tasks.task import States
 
 POLICY_SIZES = (6, 5, 5, 5, 2)
@@ -59,7 +60,9 @@ def _clipped(speed):
 
 
 @compiled
-def _run(genomes, actions, worlds, solver, motors, first, last, samples, snapshots, trace, final, values, scratch):
+def _run(
+    genomes, actions, noise, random, worlds, solver, motors, first, last, samples, snapshots, trace, final, values, scratch
+):
     """Do the kernel's work. It allocates nothing and raises nothing, so that the kernel always reaches its last line."""
     pool = worlds.body.shape[0]
     for start in range(0, genomes.shape[0], pool):
@@ -76,7 +79,11 @@ def _run(genomes, actions, worlds, solver, motors, first, last, samples, snapsho
                     values[0], values[1] = actions[t - first, 0], actions[t - first, 1]
                 else:
                     _read(worlds, lane, values)
+                    if random.size:
+                        disturb_sensors(values, STATE_SIZE, noise[0], random, start + lane)
                     forward(genomes[start + lane], POLICY_SIZES, values, scratch)
+                    if random.size:
+                        disturb_actions(values, 2, noise[1], random, start + lane)
                 motors[lane, 0] = _clipped(values[0])
                 motors[lane, 1] = _clipped(values[1])
             step(worlds, solver, motors, active)
@@ -96,22 +103,39 @@ def _run(genomes, actions, worlds, solver, motors, first, last, samples, snapsho
 def _make_simulate(stamp):
     # One kernel for rollouts, replays and single steps, because this simulator takes longest to compile.
     @kernel
-    def simulate(genomes, actions, worlds, solver, motors, first, last, samples, snapshots, trace, final):
+    def simulate(genomes, actions, noise, random, worlds, solver, motors, first, last, samples, snapshots, trace, final):
         """Do the steps `first` to `last` of every genome, driven by its policy or, if there are any, by `actions`.
 
+        `random` holds the states of the generators of noise, and is empty without noise; `noise` is its standard deviations.
         Begins at the start if `first` is 0, else continues with the worlds as they are. Subnormal numbers count as zero meanwhile.
         """
         _ = stamp
         values, scratch = np.empty(STATE_SIZE), np.empty(STATE_SIZE)
         control = float_control()
         set_float_control(control | FLUSH)
-        _run(genomes, actions, worlds, solver, motors, first, last, samples, snapshots, trace, final, values, scratch)
+        _run(
+            genomes,
+            actions,
+            noise,
+            random,
+            worlds,
+            solver,
+            motors,
+            first,
+            last,
+            samples,
+            snapshots,
+            trace,
+            final,
+            values,
+            scratch,
+        )
         set_float_control(control)
 
     return simulate
 
 
-_simulate = _make_simulate(source_stamp("policies.py", "tasks/curling_physics"))
+_simulate = _make_simulate(source_stamp("policies.py", "tasks/curling_physics", "tasks/noise.py"))
 
 
 class Tables:
@@ -129,6 +153,8 @@ class Tables:
         last: int,
         *,
         actions: NDArray[np.float64] = _NO_ACTIONS,
+        noise: tuple[float, ...] = (0.0, 0.0),
+        random: NDArray[np.uint64] = NO_STATES,
         samples: NDArray[np.int64] = _NO_SAMPLES,
         snapshots: NDArray[np.float32] = _NO_SNAPSHOTS,
         trace: NDArray[np.float64] = _NO_TRACE,
@@ -136,7 +162,7 @@ class Tables:
     ) -> None:
         """Call the kernel, which describes the arguments."""
         memory = self._worlds, self._solver, self._motors
-        _simulate(genomes, actions, *memory, first, last, samples, snapshots, trace, final)
+        _simulate(genomes, actions, noise, random, *memory, first, last, samples, snapshots, trace, final)
 
 
 class Table:
@@ -184,15 +210,22 @@ class Curling(CompiledTask):
     _grain = _POOL
 
     def _simulate(
-        self, genomes: NDArray[np.float64], snapshots: NDArray[np.float32], final: NDArray[np.float64], steps: NDArray[np.int64]
+        self,
+        genomes: NDArray[np.float64],
+        random: NDArray[np.uint64],
+        snapshots: NDArray[np.float32],
+        final: NDArray[np.float64],
+        steps: NDArray[np.int64],
     ) -> None:
         tables = Tables(min(_POOL, len(genomes)))
-        tables.run(genomes, 0, HORIZON, samples=self._samples, snapshots=snapshots, final=final)
+        tables.run(
+            genomes, 0, HORIZON, noise=self.noise, random=random, samples=self._samples, snapshots=snapshots, final=final
+        )
         steps[:] = HORIZON
 
-    def _trace(self, genome: NDArray[np.float64]) -> States:
+    def _trace(self, genome: NDArray[np.float64], random: NDArray[np.uint64]) -> States:
         trace = np.empty((1, HORIZON + 1, STATE_SIZE))
-        Tables(1).run(genome[None], 0, HORIZON, trace=trace, final=np.empty((1, STATE_SIZE)))
+        Tables(1).run(genome[None], 0, HORIZON, noise=self.noise, random=random, trace=trace, final=np.empty((1, STATE_SIZE)))
         return trace[0]
 
     def _start(self) -> NDArray[np.float64]:

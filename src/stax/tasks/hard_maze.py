@@ -12,6 +12,7 @@ from stax.policies import forward
 from stax.tasks.compiled import CompiledTask, areas
 from stax.tasks.drawing import BLUE, ORANGE, WALL, Shapes, View, discs, lines, quads
 from stax.tasks.hard_maze_physics import LASERS, PUBLISHED, ROBOT_RADIUS, SIZE, WALLS, reset, step
+from stax.tasks.noise import disturb_actions, disturb_sensors
 from stax.tasks.task import States
 
 POLICY_SIZES = (5, 5, 5, 2)
@@ -23,9 +24,10 @@ SENSORS = {"lasers": LASERS, "published-code": PUBLISHED}
 _NO_TRACE = np.empty((0, STATE_SIZE))
 
 
-def _make_kernels(stamp):
+def _make_simulate(stamp, noisy):
+    # Noise is a constant of the kernel, so that rollouts without it cost what they would cost if there were none.
     @kernel
-    def simulate(genomes, sensors, samples, snapshots, trace, final):
+    def simulate(genomes, sensors, noise, random, samples, snapshots, trace, final):
         """Run every genome; `trace` takes the states of the first one, if it is not empty."""
         _ = stamp
         state, values, scratch = np.empty(STATE_SIZE), np.empty(5), np.empty(5)
@@ -36,7 +38,11 @@ def _make_kernels(stamp):
             sample = 0
             for t in range(HORIZON):
                 values[:] = state[3:]
+                if noisy:
+                    disturb_sensors(values, 5, noise[0], random, n)
                 forward(genomes[n], POLICY_SIZES, values, scratch)
+                if noisy:
+                    disturb_actions(values, 2, noise[1], random, n)
                 step(state, values[0], values[1], sensors)
                 if trace.size:
                     trace[t + 1] = state
@@ -46,6 +52,10 @@ def _make_kernels(stamp):
                     sample += 1
             final[n] = state
 
+    return simulate
+
+
+def _make_kernels(stamp):
     @kernel
     def begin(state, sensors):
         """Return the state at the start of an episode."""
@@ -58,10 +68,12 @@ def _make_kernels(stamp):
         _ = stamp
         step(state, left, right, sensors)
 
-    return simulate, begin, advance
+    return begin, advance
 
 
-simulate, begin, advance = _make_kernels(source_stamp("policies.py", "tasks/hard_maze_physics.py"))
+_STAMP = source_stamp("policies.py", "tasks/hard_maze_physics.py", "tasks/noise.py")
+simulate, simulate_noisy = _make_simulate(_STAMP, False), _make_simulate(_STAMP, True)
+begin, advance = _make_kernels(_STAMP)
 
 
 class HardMaze(CompiledTask):
@@ -72,7 +84,7 @@ class HardMaze(CompiledTask):
     Args:
         sensors: "lasers", five lasers scaled to [0, 1] as in the paper; or "published-code", three lasers in world units and two
             bumpers as in the authors' code.
-        threads: number of threads that evaluate and draw; all available ones if None. The result does not depend on it.
+        options: those of `CompiledTask`.
     """
 
     name = "hard-maze"
@@ -85,20 +97,36 @@ class HardMaze(CompiledTask):
     choices = MappingProxyType({"sensors": tuple(SENSORS)})
     view = View(left=-1.5, top=-1.5, width=SIZE, y_down=True)
 
-    def __init__(self, *, sensors: str = "lasers", threads: int | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        sensors: str = "lasers",
+        sensor_noise: float = 0.0,
+        action_noise: float = 0.0,
+        seed: int = 0,
+        episodes: int = 1,
+        threads: int | None = None,
+    ) -> None:
         self.sensors = self._choose("sensors", sensors)
-        super().__init__(threads=threads)
+        super().__init__(sensor_noise=sensor_noise, action_noise=action_noise, seed=seed, episodes=episodes, threads=threads)
+        self._kernel = simulate_noisy if self.is_noisy else simulate
 
     def _simulate(
-        self, genomes: NDArray[np.float64], snapshots: NDArray[np.float32], final: NDArray[np.float64], steps: NDArray[np.int64]
+        self,
+        genomes: NDArray[np.float64],
+        random: NDArray[np.uint64],
+        snapshots: NDArray[np.float32],
+        final: NDArray[np.float64],
+        steps: NDArray[np.int64],
     ) -> None:
-        simulate(genomes, SENSORS[self.sensors], self._samples, snapshots, _NO_TRACE, final)
+        self._kernel(genomes, SENSORS[self.sensors], self.noise, random, self._samples, snapshots, _NO_TRACE, final)
         steps[:] = HORIZON
 
-    def _trace(self, genome: NDArray[np.float64]) -> States:
+    def _trace(self, genome: NDArray[np.float64], random: NDArray[np.uint64]) -> States:
         trace = np.empty((HORIZON + 1, STATE_SIZE))
         snapshots = np.empty((1, len(self._samples), SNAPSHOT_SIZE), np.float32)
-        simulate(genome[None], SENSORS[self.sensors], self._samples, snapshots, trace, np.empty((1, STATE_SIZE)))
+        final = np.empty((1, STATE_SIZE))
+        self._kernel(genome[None], SENSORS[self.sensors], self.noise, random, self._samples, snapshots, trace, final)
         return trace
 
     def _start(self) -> NDArray[np.float64]:

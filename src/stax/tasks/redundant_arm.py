@@ -12,6 +12,7 @@ from stax.compiling import kernel, source_stamp
 from stax.policies import forward
 from stax.tasks.compiled import CompiledTask, areas
 from stax.tasks.drawing import BLUE, RED, WALL, Shapes, View, discs, lines, quads
+from stax.tasks.noise import disturb_actions, disturb_sensors
 from stax.tasks.redundant_arm_physics import (
     BASE,
     HORIZON,
@@ -29,9 +30,10 @@ POLICY_SIZES = (JOINTS, 5, 5, JOINTS)
 _NO_TRACE = np.empty((0, STATE_SIZE))
 
 
-def _make_kernels(stamp):
+def _make_simulate(stamp, noisy):
+    # Noise is a constant of the kernel, so that rollouts without it cost what they would cost if there were none.
     @kernel
-    def simulate(genomes, samples, snapshots, trace, final, steps):
+    def simulate(genomes, noise, random, samples, snapshots, trace, final, steps):
         """Run every genome; `trace` takes the states of the first one, if it is not empty."""
         _ = stamp
         state, scratch = np.empty(STATE_SIZE), np.empty(SCRATCH_SIZE)
@@ -44,7 +46,11 @@ def _make_kernels(stamp):
             while not ended and done < HORIZON:
                 for i in range(JOINTS):
                     values[i] = state[i] / math.pi
+                if noisy:
+                    disturb_sensors(values, JOINTS, noise[0], random, n)
                 forward(genomes[n], POLICY_SIZES, values, hidden)
+                if noisy:
+                    disturb_actions(values, JOINTS, noise[1], random, n)
                 ended = step(state, values, scratch)
                 if trace.size:
                     trace[done + 1] = state
@@ -59,6 +65,10 @@ def _make_kernels(stamp):
             final[n] = state
             steps[n] = done
 
+    return simulate
+
+
+def _make_kernels(stamp):
     @kernel
     def begin(state):
         """Return the state at the start of an episode."""
@@ -71,10 +81,12 @@ def _make_kernels(stamp):
         _ = stamp
         return step(state, torques, scratch)
 
-    return simulate, begin, advance
+    return begin, advance
 
 
-simulate, begin, advance = _make_kernels(source_stamp("policies.py", "tasks/redundant_arm_physics.py"))
+_STAMP = source_stamp("policies.py", "tasks/redundant_arm_physics.py", "tasks/noise.py")
+simulate, simulate_noisy = _make_simulate(_STAMP, False), _make_simulate(_STAMP, True)
+begin, advance = _make_kernels(_STAMP)
 
 
 class RedundantArm(CompiledTask):
@@ -85,7 +97,7 @@ class RedundantArm(CompiledTask):
 
     Args:
         view: "arm", the autoencoder sees the whole arm; "end-effector", it sees only the arm's end (the paper's STAX_ef).
-        threads: number of threads that evaluate and draw; all available ones if None. The result does not depend on it.
+        options: those of `CompiledTask`.
     """
 
     name = "redundant-arm"
@@ -101,19 +113,35 @@ class RedundantArm(CompiledTask):
     view = View(left=0.0, top=1.0, width=1.0, y_down=False)
     _grain = 32
 
-    def __init__(self, *, view: str = "arm", threads: int | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        view: str = "arm",
+        sensor_noise: float = 0.0,
+        action_noise: float = 0.0,
+        seed: int = 0,
+        episodes: int = 1,
+        threads: int | None = None,
+    ) -> None:
         self.shows = self._choose("view", view)
-        super().__init__(threads=threads)
+        super().__init__(sensor_noise=sensor_noise, action_noise=action_noise, seed=seed, episodes=episodes, threads=threads)
+        self._kernel = simulate_noisy if self.is_noisy else simulate
 
     def _simulate(
-        self, genomes: NDArray[np.float64], snapshots: NDArray[np.float32], final: NDArray[np.float64], steps: NDArray[np.int64]
+        self,
+        genomes: NDArray[np.float64],
+        random: NDArray[np.uint64],
+        snapshots: NDArray[np.float32],
+        final: NDArray[np.float64],
+        steps: NDArray[np.int64],
     ) -> None:
-        simulate(genomes, self._samples, snapshots, _NO_TRACE, final, steps)
+        self._kernel(genomes, self.noise, random, self._samples, snapshots, _NO_TRACE, final, steps)
 
-    def _trace(self, genome: NDArray[np.float64]) -> States:
+    def _trace(self, genome: NDArray[np.float64], random: NDArray[np.uint64]) -> States:
         trace, steps = np.empty((HORIZON + 1, STATE_SIZE)), np.empty(1, np.int64)
         snapshots = np.empty((1, len(self._samples), JOINTS), np.float32)
-        simulate(genome[None], self._samples, snapshots, trace, np.empty((1, STATE_SIZE)), steps)
+        final = np.empty((1, STATE_SIZE))
+        self._kernel(genome[None], self.noise, random, self._samples, snapshots, trace, final, steps)
         return trace[: steps[0] + 1]
 
     def _start(self) -> NDArray[np.float64]:

@@ -11,6 +11,7 @@ COMMANDS = (
     "tasks",
     "algos",
     "show",
+    "reevaluate",
     "replay",
     "export",
     "report",
