@@ -84,7 +84,7 @@ def test_check_task():
         ),
         (
             ["check-task", "hard-maze", "--set", "wheels=3"],
-            "stax: Task 'hard-maze' has no option 'wheels'; it has sensors, threads.",
+            "stax: Task 'hard-maze' has no option 'wheels'; it has sensors, sensor_noise, action_noise, seed, episodes, threads.",
         ),
         (["check-task", "hard-maze", "--set", "sensors"], "stax: --set takes OPTION=VALUE, not 'sensors'."),
         (

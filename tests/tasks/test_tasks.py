@@ -195,7 +195,11 @@ BAD_TASKS = [
     (("own_broken_module:Thing",), {}, "cannot be imported: RuntimeError: no licence found"),
     (("own_tasks:OptionTask",), {"scale": None}, "cannot be made: TypeError"),
     (("stax:Task",), {}, "cannot be made: TypeError: Can't instantiate abstract class"),
-    (("hard-maze",), {"sensor": "lasers"}, "has no option 'sensor'; it has sensors, sensor_noise, action_noise, seed, episodes, threads"),
+    (
+        ("hard-maze",),
+        {"sensor": "lasers"},
+        "has no option 'sensor'; it has sensors, sensor_noise, action_noise, seed, episodes, threads",
+    ),
     (("hard-maze",), {"sensors": "radar"}, "must be one of 'lasers', 'published-code', not 'radar'"),
     (("redundant-arm",), {"view": 3}, "must be one of 'arm', 'end-effector', not 3"),
     (("curling",), {"threads": 0}, "threads must be a whole number of at least 1, not 0"),
