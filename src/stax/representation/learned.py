@@ -197,6 +197,14 @@ class LearnedSpace(DescriptorSpace):
                     pictures.append(reconstructions[:rows].cpu().numpy())
         return np.concatenate(pictures).reshape(len(rollouts), len(self._samples), *shape)
 
+    def place_of(self, observation: NDArray[Any]) -> NDArray[np.float64]:
+        """Return the place of one observation (*observation_shape): the numbers that it would have in a descriptor."""
+        return self.codes(torch.from_numpy(np.array(observation)[None]))[0].astype(np.float64)
+
+    def observed_places(self, descriptors: Descriptors) -> Descriptors:
+        """Return the places of the used observations, (n, samples, numbers), of which these descriptors consist."""
+        return descriptors.reshape(len(descriptors), len(self._samples), -1)
+
     def codes(self, observations: Tensor) -> NDArray[np.float32]:
         """Return the codes (n, code_size) of raw observations (n, *observation_shape), without using the decoder."""
         codes, _ = self._infer_distinct(observations, with_errors=False)

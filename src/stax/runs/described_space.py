@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import NoReturn
+from typing import Any, NoReturn
+
+from numpy.typing import NDArray
 
 from stax.errors import InvalidInputError
 from stax.representation.space import DescriptorSpace
@@ -33,6 +35,9 @@ class DescribedSpace(DescriptorSpace):
         self._refuse()
 
     def reconstruct(self, rollouts: Rollouts) -> NoReturn:
+        self._refuse()
+
+    def place_of(self, observation: NDArray[Any]) -> NoReturn:
         self._refuse()
 
     @property

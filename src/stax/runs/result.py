@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     import pandas
     from matplotlib.figure import Figure
 
+    from stax.analysis.finding import Found
     from stax.ecosystem.policy_network import PolicyNetwork
 
 
@@ -171,6 +172,38 @@ class Result:
             area: the area's name or number.
         """
         return best_policy(self, area)
+
+    def find(
+        self,
+        *,
+        picture: Any = None,
+        observation: Any = None,
+        ground_truth: Sequence[float] | None = None,
+        like: int | None = None,
+        moment: str | int | None = None,
+        count: int = 5,
+    ) -> Found:
+        """Return the policies of the archives that come closest to a wanted behaviour, which is given in one of four ways.
+
+        Args:
+            picture: a picture file of what is wanted, its content as bytes, or an array of bytes.
+            observation: an observation as an array, or the path of an `.npy` file.
+            ground_truth: a point of the task's ground-truth space.
+            like: id of another policy of the archives; descriptors are compared.
+            moment: the observation of a rollout that a picture is compared with: `last` (the default), `any`, or its number from 1.
+            count: number of policies at most.
+        """
+        from stax.analysis.finding import find_behaviour
+
+        return find_behaviour(
+            self,
+            picture=picture,
+            observation=observation,
+            ground_truth=ground_truth,
+            like=like,
+            moment=moment,
+            count=count,
+        )
 
     def policy(self, policy: int) -> Callable[[Any], Any]:
         """Return a policy of the archives as a function from an observation to an action, ready for `env.step`.

@@ -11,6 +11,7 @@ COMMANDS = (
     "tasks",
     "algos",
     "show",
+    "find",
     "replay",
     "export",
     "report",
