@@ -251,7 +251,7 @@ def test_a_pair_is_copied_and_reset_goes_back_to_its_weights():
     )
     assert kept.autoencoder.encoder is not pair[0]
     for space in (kept, reset):
-        space._max_epochs, space._learning_rate = 1, 1e-12
+        space._max_epochs, space.network.learning_rate = 1, 1e-12
     reset.train(rollouts)
     weights = [weight for half in (reset.autoencoder.encoder, reset.autoencoder.decoder) for weight in half.parameters()]
     assert all(torch.allclose(weight, old, atol=1e-6) for weight, old in zip(weights, before, strict=True))

@@ -47,7 +47,7 @@ EDGES = [
         "autoencoder",
         ["auto", "convolutional", "dense", "variational", "my.module:make", "module:Outer.Inner", "given:pair"],
         ["deep", "module:", ":make", "a b:c", 7, None, ("auto",), "given:", "m:1"],
-        "one of 'auto', 'convolutional', 'dense', 'variational', or your own as 'module:name'",
+        "one of 'auto', 'convolutional', 'dense', 'variational', 'triplet', 'temporal', 'spatial', or your own as 'module:name'",
     ),
     ("validation_share", [0.01, 0.9], [0, 0.91, 1, float("nan")], "a number above 0 and at most 0.9"),
     (

@@ -116,23 +116,20 @@ class Studio:
             space = self._space(folder, version)
         except InvalidInputError as error:
             return pack({"why": str(error), "used": []}, {"seen": _shown(seen)})
-        used = [int(sample) for sample in space._samples]
+        used = [int(sample) for sample in space.used_moments(rollouts)[0]]
         return pack({"why": "", "used": used}, {"seen": _shown(seen), "made": _shown(space.reconstruct(rollouts)[0])})
 
     def decode(self, folder: str, version: str, *, codes: NDArray[np.float32]) -> bytes:
         """Return what the decoder makes of a place of the learned space, an observation for each code."""
         space = self._space(folder, version)
-        return pack({}, {"made": _shown(_decoded(space, codes.reshape(-1, space.autoencoder.code_size)))})
+        return pack({}, {"made": _shown(space.imagine(codes[None])[0])})
 
     def encode(self, folder: str, version: str, *, picture: NDArray[np.uint8]) -> bytes:
         """Return the place of somebody's picture in the learned space, how the autoencoder sees it, and what the decoder makes of it."""
         task, space = self._task(folder), self._space(folder, version)
-        import torch
-
         seen = picture_observation(picture.tobytes(), task)
-        made = _decoded(space, space.codes(torch.from_numpy(seen[None])))
         place = space.place_of(seen)
-        return pack({}, {"seen": _shown(seen[None]), "place": place, "made": _shown(made)})
+        return pack({}, {"seen": _shown(seen[None]), "place": place, "made": _shown(space.pictured(seen[None]))})
 
     def embed(self, folder: str, version: str, *, episode: int, policy: PolicySet) -> bytes:
         """Return the descriptors of policies by the autoencoder that was kept after a training episode."""
@@ -141,18 +138,6 @@ class Studio:
             self._evaluated = (folder, version), self._task(folder).evaluate(policy.genome)
         rollouts = self._evaluated[1]
         return pack({"episode": episode}, {"descriptor": space.describe(rollouts).astype(np.float32)})
-
-
-def _decoded(space: Any, codes: NDArray[np.float32]) -> NDArray[Any]:
-    import torch
-
-    network = space.autoencoder
-    network.eval()
-    with torch.inference_mode():
-        parts = [
-            network.observations(network.decode(block))[:rows] for rows, block in space._blocks(torch.from_numpy(codes.copy()))
-        ]
-        return torch.cat(parts).cpu().numpy()
 
 
 def _shown(observations: NDArray[Any]) -> NDArray[Any]:

@@ -7,6 +7,7 @@ from typing import Any, NoReturn
 from numpy.typing import NDArray
 
 from stax.errors import InvalidInputError
+from stax.representation.choice import descriptor_size
 from stax.representation.space import DescriptorSpace
 from stax.runs.config import RunConfig
 from stax.tasks.task import Rollouts, Task
@@ -25,7 +26,7 @@ class DescribedSpace(DescriptorSpace):
 
     def __init__(self, config: RunConfig, task: Task, why: str) -> None:
         samples = config.parameters.descriptor_samples or task.observation_samples
-        self.size = samples * config.parameters.code_size
+        self.size = descriptor_size(samples, config.parameters.code_size, config.parameters.sequence_size)
         self.why = f"Autoencoder {config.parameters.autoencoder!r} {why}"
 
     def describe(self, rollouts: Rollouts) -> NoReturn:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from stax.constraints import check_whole
 from stax.errors import InvalidInputError
 from stax.own_code import without_objects
+from stax.representation.choice import count_added_weights
 from stax.representation.space import DescriptorSpace
 from stax.runs import limits
 from stax.runs.archived_policies import best_policy, find_policies
@@ -401,6 +402,11 @@ def check_network(config: RunConfig, task: Task, path: Path) -> None:
     with open_regular(path, "The file") as file:
         most = limits.unpacked_limit(file.seek(0, 2))
     needed = network_bytes(task.observation_shape, parameters.code_size, parameters.autoencoder, parameters.hidden_sizes)
+    samples = parameters.descriptor_samples or task.observation_samples
+    # Those of a sequence encoder have 32 bits, those of a whitening 64.
+    needed += 4 * count_added_weights(
+        samples, parameters.code_size, parameters.sequence_size, whiten_codes=parameters.whiten_codes
+    )
     if needed > most:
         raise InvalidInputError(
             f"The configuration of {str(path)!r} describes an autoencoder of {needed:,} bytes, more than that file can hold the weights of."
