@@ -280,7 +280,7 @@ def test_metrics_of_a_variational_run_have_errors(tmp_path):
 
 
 PAGE = (Path(__file__).parents[2] / "docs" / "autoencoders.md").read_text()
-PAIR, OWN, AGAIN = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+PAIR, OWN, REWARDED, AGAIN = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
 
 
 def test_the_page_s_pair_runs():
@@ -292,10 +292,12 @@ def test_the_page_s_pair_runs():
     assert result.novelty_archive.descriptor.shape[1] == 50
 
 
-def test_the_page_s_autoencoder_runs():
+@pytest.mark.parametrize("name", ["Forgiving", "Rewarded"])
+def test_the_page_s_autoencoders_run(name):
     names: dict[str, object] = {"__name__": "example"}
     exec(compile(OWN, "own", "exec"), names)
-    first, again = (stax.run(TASK, **{**GIVEN, "workers": workers}, autoencoder=names["Forgiving"]) for workers in (1, 2))
+    exec(compile(REWARDED, "rewarded", "exec"), names)
+    first, again = (stax.run(TASK, **{**GIVEN, "workers": workers}, autoencoder=names[name]) for workers in (1, 2))
     assert first.training_episodes > 1
     np.testing.assert_array_equal(first.novelty_archive.descriptor, again.novelty_archive.descriptor)
 
