@@ -175,7 +175,28 @@ def _learning_runs(task: str, seed: int, budget: int, amounts: Sequence[str]) ->
         yield Run(task, name, "stax", seed, budget, parameters={**LEARNING[name], **alone})
 
 
+SPACES: dict[str, dict[str, Any]] = {
+    "stax": {},
+    "triplet": {"autoencoder": "triplet"},
+    "temporal": {"autoencoder": "temporal"},
+    "spatial": {"autoencoder": "spatial"},
+    "whitened": {"whiten_codes": True},
+    "three changing moments": {"descriptor_samples": 3, "descriptor_moments": "changing"},
+    "sequence": {"sequence_size": 10},
+}
+"""Learned spaces, each of which differs from that of stax in one thing."""
+
+
+def _spaces() -> Iterator[Run]:
+    """Exploration alone in other learned spaces."""
+    for seed in range(5):
+        for task in TASKS:
+            for name, parameters in SPACES.items():
+                yield Run(task, name, "stax", seed, 20_000, parameters={**parameters, "emitters": False})
+
+
 STUDIES = {
+    "spaces": _spaces,
     "learning": _learning,
     "differences": _differences,
     "emitters": lambda: _variants(EMITTERS, ("redundant-arm", "curling")),

@@ -54,6 +54,22 @@ RUNS: dict[str, dict[str, Any]] = {
     "stax on redundant-arm with a variational autoencoder": _run(
         "redundant-arm", "stax", autoencoder="variational", descriptor_samples=1
     ),
+    "stax on redundant-arm with a triplet autoencoder": _run(
+        "redundant-arm", "stax", autoencoder="triplet", descriptor_samples=1, budget=300
+    ),
+    "stax on redundant-arm with a spatial autoencoder": _run(
+        "redundant-arm", "stax", autoencoder="spatial", descriptor_samples=1, budget=300
+    ),
+    "stax on redundant-arm with sequences of whitened codes": _run(
+        "redundant-arm",
+        "stax",
+        autoencoder="temporal",
+        sequence_size=6,
+        whiten_codes=True,
+        descriptor_samples=3,
+        descriptor_moments="changing",
+        budget=300,
+    ),
     "stax on gym:MountainCarContinuous-v0": _run("gym:MountainCarContinuous-v0", "stax", isolation="none"),
 }
 

@@ -24,6 +24,8 @@ COMMANDS = (
     ["replay", ".", "--random", "1", "--size", "64", "--out", "written/random.gif"],
     ["replay", ".", "--random", "1", "--size", "64", "--out", "written/random.png"],
     ["replay", ".", "--random", "1", "--size", "64", "--out", "written/random.mp4"],
+    ["find", ".", "--like", KEPT_POLICY],
+    ["find", ".", "--ground-truth", "0,0", "--json"],
     ["export", ".", KEPT_POLICY, "--out", "written/policy.onnx"],
     ["share", ".", "--out", "written/shared"],
     ["compare", ".", "--out", "written/comparison", "--csv", "written/comparison.csv"],

@@ -215,6 +215,7 @@ FINISHED: dict[str, Damage] = {
     "config: device": lambda f: device(f / "config.toml"),
     "config: sparse": lambda f: sparse(f / "config.toml", 2**40),
     "config: code_size": lambda f: change(f / "config.toml", "code_size = 3", "code_size = 2000000"),
+    "config: sequence_size": lambda f: change(f / "config.toml", "code_size = 3", "code_size = 3\nsequence_size = 9000"),
     "config: hidden_sizes": lambda f: change(f / "config.toml", "    64,\n    32,\n", "    10000,\n" * 8),
     "config: observation_shape": lambda f: change(f / "config.toml", "    4,\n", "    999999999,\n"),
     "config: observation_samples": lambda f: change(
@@ -288,5 +289,6 @@ INTERRUPTED: dict[str, Damage] = {
     "checksum: sparse": lambda f: sparse(newest(f).with_suffix(".sha256"), 2**40),
     "checksum: device": lambda f: device(newest(f).with_suffix(".sha256")),
     "config: code_size": lambda f: change(f / "config.toml", "code_size = 3", "code_size = 2000000"),
+    "config: sequence_size": lambda f: change(f / "config.toml", "code_size = 3", "code_size = 3\nsequence_size = 9000"),
 }
 """Damages to an interrupted run."""

@@ -32,7 +32,7 @@ def numerics_of(search: Search) -> str:
     portable = (
         processor_has_avx2()
         and (not search.space.uses_torch or _torch_is_limited(search))
-        and (all(emitter.portable for emitter in emitters) or _numpy_is_limited())
+        and ((all(emitter.portable for emitter in emitters) and not search.space.uses_linear_algebra) or _numpy_is_limited())
     )
     return PORTABLE if portable else NATIVE
 

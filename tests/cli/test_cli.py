@@ -19,7 +19,7 @@ from stax.cli.main import main
 
 TESTS = Path(__file__).parents[1]
 COMMANDS = (
-    *("run", "resume", "campaign", "show", "compare", "reproduce", "report", "replay"),
+    *("run", "resume", "campaign", "show", "compare", "reproduce", "report", "replay", "find"),
     *("tasks", "algos", "check-task", "new-task", "bench", "completion", "reevaluate"),
 )
 

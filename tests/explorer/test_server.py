@@ -195,13 +195,16 @@ def test_observations_and_reconstructions_are_those_of_the_run(servers, folders)
     np.testing.assert_array_equal(arrays["made"], made)
 
 
-def test_an_observation_as_a_question_has_the_code_of_its_policy(servers, folders):
+def test_an_observation_as_a_question_finds_its_policy(servers, folders):
     result = load(folders["maze"])
     policy = result.novelty_archive.take([5])
     content = io.BytesIO()
     Image.fromarray(result.task.observe(policy.rollouts())[0, -1]).save(content, "PNG")
     _, arrays = servers("maze").message("api/runs/0/encode", content.getvalue())
-    np.testing.assert_allclose(arrays["code"], policy.descriptor[0, -len(arrays["code"]) :], rtol=1e-5)
+    kept = stax.PolicySet.union([result.reward_archive, result.novelty_archive])
+    found = result.find(picture=content.getvalue(), count=9)
+    assert kept.id[arrays["near"]].tolist() == found.policies.id.tolist()
+    assert int(policy.id[0]) in found.policies.id[found.distance == 0]
     _, decoded = servers("maze").message("api/runs/0/decode", json.dumps(policy.descriptor[0].tolist()).encode())
     np.testing.assert_array_equal(decoded["made"][-1], arrays["made"][0])
 

@@ -84,7 +84,7 @@ def test_autoencoders_by_name():
         (
             "deep",
             (4,),
-            "There is no autoencoder 'deep'; there are 'auto', 'convolutional', 'dense', 'variational', and your own",
+            "There is no autoencoder 'deep'; there are 'auto', 'convolutional', 'dense', 'variational', 'triplet', 'temporal', 'spatial', and your own",
         ),
         ("given:pair", (4,), "Autoencoder 'given:pair' was given as an object, which its name cannot bring back"),
         ("no_such_module:make", (4,), "names the module 'no_such_module', which cannot be found."),
@@ -251,7 +251,7 @@ def test_a_pair_is_copied_and_reset_goes_back_to_its_weights():
     )
     assert kept.autoencoder.encoder is not pair[0]
     for space in (kept, reset):
-        space._max_epochs, space._learning_rate = 1, 1e-12
+        space._max_epochs, space.network.learning_rate = 1, 1e-12
     reset.train(rollouts)
     weights = [weight for half in (reset.autoencoder.encoder, reset.autoencoder.decoder) for weight in half.parameters()]
     assert all(torch.allclose(weight, old, atol=1e-6) for weight, old in zip(weights, before, strict=True))

@@ -271,5 +271,5 @@ def test_a_learned_space_uses_it(monkeypatch):
     monkeypatch.setattr(CompiledNetwork, "infer", lambda *_, **__: pytest.fail("compiled"))
     with pytest.raises(pytest.fail.Exception):
         space.describe(rollouts_of(Pictures()))
-    monkeypatch.setattr("stax.representation.learned.compiled", lambda network: None)
+    monkeypatch.setattr("stax.representation.trained_network.compiled", lambda network: None)
     np.testing.assert_allclose(space.describe(rollouts_of(Pictures())), descriptors, atol=1e-5)

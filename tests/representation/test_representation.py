@@ -328,7 +328,7 @@ def test_a_small_set_can_be_trained_on_several_times():
 def test_the_newest_are_kept_before_the_archived():
     newest, archived = rollouts_of(Pictures(), 10), rollouts_of(Pictures(), 50, seed=1)
     space = learned(max_images_per_episode=45)
-    images = space._training_set(newest, archived).numpy()
+    images = space._training_set(newest, archived)[0].numpy()
     assert np.array_equal(images[:30], Pictures().observe(newest).reshape(-1, 16, 16, 3))
     assert len(images) == 45
 

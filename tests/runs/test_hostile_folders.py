@@ -27,6 +27,7 @@ READERS: dict[str, list[str]] = {
     "compare": [],
     "report": [],
     "replay": ["--random", "1", "--out", "OUT.png"],
+    "find": ["--like", "0"],
     "export": ["0", "--out", "OUT.onnx"],
     "resume": [],
     "record": ["--out", "OUT"],
@@ -38,7 +39,7 @@ READ_BY = {
     "emitters": ("show", "export", "record"),
     "ledger": ("compare", "report", "record"),
     "archive": ("replay", "export", "record", "share"),
-    "autoencoder": ("resume", "replay", "share"),
+    "autoencoder": ("resume", "replay", "find", "share"),
     "lock": ("show", "compare"),
 }
 """Commands that read these files, some of those where there are more; everything else is read by all."""

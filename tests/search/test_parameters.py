@@ -45,9 +45,20 @@ EDGES = [
     ),
     (
         "autoencoder",
-        ["auto", "convolutional", "dense", "variational", "my.module:make", "module:Outer.Inner", "given:pair"],
+        [
+            "auto",
+            "convolutional",
+            "dense",
+            "variational",
+            "triplet",
+            "temporal",
+            "spatial",
+            "my.module:make",
+            "module:Outer.Inner",
+            "given:pair",
+        ],
         ["deep", "module:", ":make", "a b:c", 7, None, ("auto",), "given:", "m:1"],
-        "one of 'auto', 'convolutional', 'dense', 'variational', or your own as 'module:name'",
+        "one of 'auto', 'convolutional', 'dense', 'variational', 'triplet', 'temporal', 'spatial', or your own as 'module:name'",
     ),
     ("validation_share", [0.01, 0.9], [0, 0.91, 1, float("nan")], "a number above 0 and at most 0.9"),
     (
@@ -102,6 +113,11 @@ EDGES = [
     ("emitters", [True, False, None], [1, 0, "true"], "true or false, or none (as the method does)"),
     ("center_observations", [True, False], [1, 0, "true", None], "true or false"),
     ("scale_observations", [True, False], [1, 0, "true", None], "true or false"),
+    ("whiten_codes", [True, False], [1, 0, "true", None], "true or false"),
+    ("descriptor_moments", ["even", "changing"], ["odd", 1, None], "one of 'even', 'changing'"),
+    ("sequence_size", [1, None], [0, 1.5, 10_001], "a whole number from 1 to 10,000, or none (the codes side by side)"),
+    ("contrast_weight", [0, 0.5, 3], [-0.1, None, "1", float("nan")], "a number from 0 to 1,000,000"),
+    ("contrast_margin", [0, 0.5, 3], [-0.1, None, "1", float("inf")], "a number from 0 to 1,000,000"),
 ]
 
 

@@ -10,6 +10,7 @@
 | `grouping`, `comparison` | which runs belong together and how they are labelled; each group measured and tested against a reference |
 | `comparison_files`, `comparison_plots`, `style` | table, page and JSON of a comparison; its plots; colours and lines of all plots |
 | `picture` | the picture of one result |
+| `finding`, `wanted_observation` | policies that come closest to a wanted behaviour; a picture or an array as an observation |
 | `replay`, `replay_pictures`, `film_files` | policies played again; pictures and films of them |
 | `report/` | the page about a run |
 """

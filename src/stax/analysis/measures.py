@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from stax.errors import InvalidInputError, printable
-from stax.representation.space import DescriptorSpace, used_samples
+from stax.representation.space import DescriptorSpace
 from stax.runs.config import RunConfig
 from stax.search.grid import MOST_DIMENSIONS, Grid
 from stax.search.making import make_space
@@ -395,7 +395,7 @@ def _squared_errors(space: LearnedSpace, task: Task, policies: PolicySet) -> Ite
     for start in range(0, len(policies), _RECONSTRUCTED_AT_ONCE):
         some = rollouts.take(slice(start, start + _RECONSTRUCTED_AT_ONCE))
         reconstructed = space.reconstruct(some)
-        seen = task.observe(some)[:, used_samples(task.observation_samples, reconstructed.shape[1])]
+        seen = task.observe(some)[np.arange(len(some))[:, None], space.used_moments(some)]
         yield np.square(seen.astype(np.float64) / unit - reconstructed)
 
 

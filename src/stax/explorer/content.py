@@ -103,7 +103,7 @@ def run_facts(run: RunData) -> dict[str, Any]:
         "descriptor": parameters.descriptor,
         "learns": config.learns,
         "samples": parameters.descriptor_samples or task.observation_samples,
-        "code_size": parameters.code_size,
+        "code_size": parameters.sequence_size or parameters.code_size,
         "observation_shape": task.observation_shape,
         "needs_trust": config.task_is_code or bool(config.code),
         "parameters": {name: _words(value) for name, value in asdict(parameters).items()},

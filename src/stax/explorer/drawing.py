@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from stax.analysis.film_files import gif_bytes, png_bytes
 from stax.analysis.replay import play
 from stax.analysis.replay_pictures import Film
+from stax.analysis.wanted_observation import picture_observation
 from stax.errors import InvalidInputError
 from stax.explorer.data import make_task, make_trained_space
 from stax.explorer.packing import finite, pack
@@ -24,8 +25,6 @@ SCENE_SIZE = 768
 FILM_SIZE = 320
 MOST_FRAMES = 48
 _SPRITE_COLUMNS = 8
-_LARGEST_PICTURE = 4096
-"""Pixels of each side of a picture that is asked about."""
 
 
 class Studio:
@@ -117,22 +116,20 @@ class Studio:
             space = self._space(folder, version)
         except InvalidInputError as error:
             return pack({"why": str(error), "used": []}, {"seen": _shown(seen)})
-        used = [int(sample) for sample in space._samples]
+        used = [int(sample) for sample in space.used_moments(rollouts)[0]]
         return pack({"why": "", "used": used}, {"seen": _shown(seen), "made": _shown(space.reconstruct(rollouts)[0])})
 
     def decode(self, folder: str, version: str, *, codes: NDArray[np.float32]) -> bytes:
         """Return what the decoder makes of a place of the learned space, an observation for each code."""
         space = self._space(folder, version)
-        return pack({}, {"made": _shown(_decoded(space, codes.reshape(-1, space.autoencoder.code_size)))})
+        return pack({}, {"made": _shown(space.imagine(codes[None])[0])})
 
     def encode(self, folder: str, version: str, *, picture: NDArray[np.uint8]) -> bytes:
-        """Return the code of somebody's picture, the picture as the autoencoder sees it, and what the decoder makes of the code."""
+        """Return the place of somebody's picture in the learned space, how the autoencoder sees it, and what the decoder makes of it."""
         task, space = self._task(folder), self._space(folder, version)
-        import torch
-
-        seen = _as_observation(picture.tobytes(), task)
-        code = space.codes(torch.from_numpy(seen[None]))
-        return pack({}, {"seen": _shown(seen[None]), "code": code[0].astype(np.float32), "made": _shown(_decoded(space, code))})
+        seen = picture_observation(picture.tobytes(), task)
+        place = space.place_of(seen)
+        return pack({}, {"seen": _shown(seen[None]), "place": place, "made": _shown(space.pictured(seen[None]))})
 
     def embed(self, folder: str, version: str, *, episode: int, policy: PolicySet) -> bytes:
         """Return the descriptors of policies by the autoencoder that was kept after a training episode."""
@@ -141,18 +138,6 @@ class Studio:
             self._evaluated = (folder, version), self._task(folder).evaluate(policy.genome)
         rollouts = self._evaluated[1]
         return pack({"episode": episode}, {"descriptor": space.describe(rollouts).astype(np.float32)})
-
-
-def _decoded(space: Any, codes: NDArray[np.float32]) -> NDArray[Any]:
-    import torch
-
-    network = space.autoencoder
-    network.eval()
-    with torch.inference_mode():
-        parts = [
-            network.observations(network.decode(block))[:rows] for rows, block in space._blocks(torch.from_numpy(codes.copy()))
-        ]
-        return torch.cat(parts).cpu().numpy()
 
 
 def _shown(observations: NDArray[Any]) -> NDArray[Any]:
@@ -164,25 +149,6 @@ def _shown(observations: NDArray[Any]) -> NDArray[Any]:
     if observations.shape[-1] not in (1, 3):
         observations = observations[..., -1:]
     return np.ascontiguousarray(np.broadcast_to(observations, (*observations.shape[:3], 3)))
-
-
-def _as_observation(content: bytes, task: Task) -> NDArray[np.uint8]:
-    from PIL import Image
-
-    shape = task.observation_shape
-    if len(shape) != 3 or shape[2] != 3:
-        raise InvalidInputError("The autoencoder of this run sees numbers, not pictures, so a picture cannot be looked up.")
-    try:
-        with Image.open(io.BytesIO(content), formats=("PNG", "JPEG", "GIF", "WEBP", "BMP")) as image:
-            if max(image.size) > _LARGEST_PICTURE:
-                raise InvalidInputError(
-                    f"A picture may have at most {_LARGEST_PICTURE} pixels a side, not {max(image.size):,}."
-                )
-            return np.array(image.convert("RGB").resize((shape[1], shape[0]), Image.Resampling.BOX), np.uint8)
-    except InvalidInputError:
-        raise
-    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError):
-        raise InvalidInputError("The file is no picture that can be read; give a PNG, JPEG, GIF, WebP or BMP file.") from None
 
 
 def _extent(task: Task) -> list[float] | None:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from stax.analysis.finding import nearest
 from stax.errors import InvalidInputError
 from stax.explorer.content import aligned, kept_policies, principal_components, run_message, umap_places
 from stax.explorer.data import RunData, read_progress, read_run, stamp
@@ -23,6 +24,8 @@ MOST_RUNS = 6
 """Runs that can be explored at once."""
 MOST_FILMS = 36
 """Films of a grid."""
+MOST_ALIKE = 9
+"""Policies that are shown for a picture."""
 _KEPT_FILMS = 64
 """Films kept in memory."""
 
@@ -178,11 +181,16 @@ class Explored:
         return self._worker.ask("decode", run.path, arrays={"codes": codes}, version=run.version)
 
     def encode(self, number: int, picture: bytes) -> bytes:
-        """Return the code of somebody's picture."""
+        """Return how the autoencoder sees somebody's picture, and the rows of the policies that end most like it."""
         run = self._run(number)
-        run.read()
+        _, kept = run.read()
         content = np.frombuffer(picture, np.uint8)
-        return self._worker.ask("encode", run.path, arrays={"picture": content}, version=run.version)
+        _, arrays = unpack(self._worker.ask("encode", run.path, arrays={"picture": content}, version=run.version))
+        place = arrays.pop("place").astype(np.float64)
+        if not len(kept):
+            return pack({}, {**arrays, "near": np.empty(0, np.int32)})
+        ends = kept.descriptor[:, None, -len(place) :]
+        return pack({}, {**arrays, "near": nearest(ends, place, MOST_ALIKE).rows.astype(np.int32)})
 
     def embed(self, number: int, episode: int) -> bytes:
         """Return places of the kept policies by the autoencoder that was kept after a training episode."""

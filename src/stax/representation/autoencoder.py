@@ -22,6 +22,7 @@ from torch.nn import functional
 from stax.constraints import check_whole
 from stax.errors import InvalidInputError
 from stax.representation.layers import double, linear, selu
+from stax.representation.provenance import Provenance
 
 ENCODER_CHANNELS = (32, 64, 32, 16)
 DECODER_CHANNELS = (32, 64, 32)
@@ -51,7 +52,11 @@ class Autoencoder(nn.Module):
     noise_size: int = 0
     """Number of random numbers that `loss` gets for every observation."""
     whole_batches: bool = False
-    """Whether training needs complete batches on one core: with batch normalisation or dropout."""
+    """Whether training needs complete batches on one core: with batch normalisation or dropout, or if `loss` compares observations."""
+    uses_provenance: bool = False
+    """Whether `loss` gets a third argument: rewards, policies and moments of the observations, see `Provenance`."""
+    groups_policies: bool = False
+    """Whether the observations of a policy stand together in the order in which an epoch goes through them."""
 
     def __init__(self, observation_shape: Sequence[int], code_size: int) -> None:
         super().__init__()
@@ -78,12 +83,13 @@ class Autoencoder(nn.Module):
     def fit_to(self, observations: Tensor, rows: Tensor) -> None:
         """Set the constants of the normalisation from these rows of raw observations, the training set."""
 
-    def loss(self, inputs: Tensor, noise: Tensor) -> tuple[Tensor, Tensor]:
+    def loss(self, inputs: Tensor, noise: Tensor, provenance: Provenance | None = None) -> tuple[Tensor, Tensor]:
         """Compute the loss that training minimises, and the mean squared error of the reconstructions.
 
         Args:
             inputs: observations, converted by `inputs`.
             noise: numbers drawn from N(0, 1) for each of them, (n, noise_size).
+            provenance: rewards, policies and moments of them; given only if `uses_provenance`.
         """
         error = functional.mse_loss(self(inputs), inputs)
         return error, error

@@ -8,12 +8,44 @@ from itertools import pairwise
 from stax.errors import InvalidInputError
 from stax.own_code import names_code, names_object
 
-AUTOENCODERS = ("auto", "convolutional", "dense", "variational")
+AUTOENCODERS = ("auto", "convolutional", "dense", "variational", "triplet", "temporal", "spatial")
 """Names of the built-in autoencoders."""
+MOMENTS = ("even", "changing")
+"""Ways to choose the observations of a rollout that make its descriptor."""
 _VECTORS, _PICTURES = 1, 3
 """Numbers of dimensions of an observation."""
-_SIDES = {"convolutional": (_PICTURES,), "dense": (_VECTORS,), "variational": (_VECTORS, _PICTURES)}
+_SIDES = {
+    "convolutional": (_PICTURES,),
+    "dense": (_VECTORS,),
+    "variational": (_VECTORS, _PICTURES),
+    "triplet": (_VECTORS, _PICTURES),
+    "temporal": (_VECTORS, _PICTURES),
+    "spatial": (_PICTURES,),
+}
 _TAKES = {_VECTORS: "vectors (d,)", _PICTURES: "pictures (height, width, channels)"}
+
+
+def descriptor_size(samples: int, code_size: int, sequence_size: int | None) -> int:
+    """Return the number of values in a descriptor: the codes of so many observations side by side, or what is made of the sequence."""
+    return samples * code_size if sequence_size is None else sequence_size
+
+
+def check_code_size(autoencoder: str, code_size: int) -> None:
+    """Refuse a size of codes that a built-in autoencoder cannot have."""
+    if autoencoder == "spatial" and code_size % 2:
+        raise InvalidInputError(
+            f"Parameter code_size must be even for autoencoder='spatial', which finds two numbers a feature, not {code_size}."
+        )
+
+
+def count_added_weights(samples: int, code_size: int, sequence_size: int | None, *, whiten_codes: bool) -> int:
+    """Return how many numbers a sequence encoder and the whitening of descriptors have, beside the autoencoder."""
+    size = sequence_size or code_size
+    added = size**2 + 2 * size if whiten_codes else 0
+    if sequence_size is not None:
+        # Two layers of three gates, and a decoder with a layer of four times the size.
+        added += 3 * size * (code_size + size + 2) + 4 * size * (size + samples * code_size + 1) + 3 * samples * code_size
+    return added
 
 
 def count_weights(

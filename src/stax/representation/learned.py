@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,10 +16,14 @@ from stax.constraints import check_choice
 from stax.errors import InvalidInputError, exits_as_failures
 from stax.own_code import name_of, names_code
 from stax.representation.autoencoder import Autoencoder, ConvolutionalAutoencoder
-from stax.representation.compiled_network.network import compiled, compiled_training
+from stax.representation.choice import MOMENTS, descriptor_size
+from stax.representation.compiled_network.network import compiled
 from stax.representation.making import make_autoencoder
+from stax.representation.moments import changing_moments
+from stax.representation.provenance import Provenance
 from stax.representation.repeated_pictures import distinct
-from stax.representation.sharing import Arrays, in_shares, own_cores
+from stax.representation.sequences import SequenceAutoencoder
+from stax.representation.sharing import Arrays
 from stax.representation.space import (
     Descriptors,
     DescriptorSpace,
@@ -30,15 +33,22 @@ from stax.representation.space import (
     of_the_task,
     used_samples,
 )
-from stax.representation.training import Keep, TrainingEpisode, train_episode
-from stax.representation.weights import network_arrays, put_back, put_back_network, training_arrays
+from stax.representation.trained_network import TrainedNetwork
+from stax.representation.training import Keep, TrainingEpisode
+from stax.representation.weights import network_arrays, put_back_network
+from stax.representation.whitening import Whitening
 from stax.run_settings import DEVICES
 from stax.tasks import is_built_in
 from stax.tasks.task import Rollouts, Task
 
 _DRAWN_AT_ONCE = 256
 """Number of rollouts whose observations are in memory at the same time."""
-_ROLES = ("weights", "sampling", "splits", "shuffles", "noise")
+_ROLES = ("weights", "sampling", "splits", "shuffles", "noise", "sequence")
+"""Roles of random numbers. Add new ones at the end: otherwise all seeds would give other results."""
+_WHITENED = 1000
+"""Number of rollouts that whitening is fitted to at most."""
+_SEQUENCE = "descriptor.sequence."
+"""Beginning of the names of a sequence encoder's arrays."""
 
 
 class LearnedSpace(DescriptorSpace):
@@ -53,10 +63,15 @@ class LearnedSpace(DescriptorSpace):
     Args:
         task: the task of the rollouts, which draws the observations.
         samples: number of a rollout's observations that make the descriptor, the last always among them.
+        descriptor_moments: which observations these are: evenly spread ones, or those where most changes.
         code_size: number of values in the code of one observation.
         autoencoder: its name, or a user's own: see `stax.representation.making`.
         hidden_sizes: see `DenseAutoencoder`.
         kl_weight: see `VariationalConvolutionalAutoencoder`.
+        contrast_weight: see `TripletConvolutionalAutoencoder`.
+        contrast_margin: see `TripletConvolutionalAutoencoder`.
+        sequence_size: number of values in the descriptor that a sequence encoder makes of the codes; None for the codes side by side.
+        whiten_codes: whether the parts of descriptors are whitened, see `Whitening`.
         learning_rate: learning rate of Adam.
         batch_size: number of observations in a training step.
         max_epochs: largest number of epochs of a training episode.
@@ -80,10 +95,15 @@ class LearnedSpace(DescriptorSpace):
         *,
         task: Task,
         samples: int,
+        descriptor_moments: str = "even",
         code_size: int,
         autoencoder: Any,
         hidden_sizes: Sequence[int],
         kl_weight: float,
+        contrast_weight: float = 0.0,
+        contrast_margin: float = 0.0,
+        sequence_size: int | None = None,
+        whiten_codes: bool = False,
         learning_rate: float,
         batch_size: int,
         max_epochs: int,
@@ -102,7 +122,7 @@ class LearnedSpace(DescriptorSpace):
             raise InvalidInputError(f"Pictures of task {task.name!r} must be uint8, not {task.observation_dtype}.")
         self._task = task
         self._samples = used_samples(task.observation_samples, samples)
-        self._learning_rate = learning_rate
+        self._moments = check_choice("descriptor_moments", descriptor_moments, MOMENTS)
         self._batch_size, self._max_epochs, self._patience = batch_size, max_epochs, patience
         self._max_images = max_images_per_episode
         self._training_set_size = max_images_per_episode if training_set_size is None else training_set_size
@@ -110,43 +130,60 @@ class LearnedSpace(DescriptorSpace):
         self._keep = kept_weights
         self._reset = reset
         self.device = choose_device(device)
-        self._generators = _generators(seed)
+        roles = _ROLES if sequence_size is not None else _ROLES[:-1]
+        self._generators = _generators(seed, roles)
         self._code_size = code_size
         self._options: dict[str, Any] = {
             "autoencoder": autoencoder,
             "hidden_sizes": hidden_sizes,
             "kl_weight": kl_weight,
+            "contrast_weight": contrast_weight,
+            "contrast_margin": contrast_margin,
             "center_observations": center_observations,
             "scale_observations": scale_observations,
         }
-        self._renew()
-        self.size = len(self._samples) * self.autoencoder.code_size
+        self.network = TrainedNetwork(
+            lambda: make_autoencoder(task.observation_shape, code_size, **self._options),
+            self._generators["weights"],
+            self.device,
+            learning_rate,
+            self._running_network,
+        )
+        self.sequences: TrainedNetwork | None = None
+        """The sequence encoder, if there is one."""
+        if sequence_size is not None:
+            self.sequences = TrainedNetwork(
+                lambda: SequenceAutoencoder(samples, code_size, sequence_size),
+                self._generators["sequence"],
+                self.device,
+                learning_rate,
+            )
+        self.whitening = Whitening(sequence_size or code_size) if whiten_codes else None
+        """The whitening of the parts of descriptors, if they are whitened."""
+        self.size = descriptor_size(samples, code_size, sequence_size)
         self.episodes = 0
         """Number of training episodes done."""
         self.last_episode: TrainingEpisode | None = None
 
-    def _renew(self) -> None:
-        """Make a new network, and forget the optimiser; a network that was given with its weights starts from these again."""
-        seed = int(self._generators["weights"].integers(2**63))
-        with torch.random.fork_rng(devices=[]):
-            torch.default_generator.manual_seed(seed)
-            network = make_autoencoder(self._task.observation_shape, self._code_size, **self._options)
-        self.autoencoder: Autoencoder = network.to(self.device)
-        self._optimizer: torch.optim.Optimizer | None = None
+    @property
+    def autoencoder(self) -> Autoencoder:
+        """The network of observations."""
+        return self.network.autoencoder
 
     @property
     def optimizer(self) -> torch.optim.Optimizer:
-        """The optimiser of the network, made when it is first needed: it imports PyTorch's compiler, which takes seconds, and
-        describing does without."""
-        if self._optimizer is None:
-            weights = [weight for weight in self.autoencoder.parameters() if weight.requires_grad]
-            self._optimizer = torch.optim.Adam(weights, lr=self._learning_rate, fused=self.device.type in ("cpu", "cuda"))
-        return self._optimizer
+        """The optimiser of the network of observations."""
+        return self.network.optimizer
 
     @property
     def uses_torch(self) -> bool:  # type: ignore[override]
-        """Whether PyTorch, and not compiled code, computes or trains the network."""
-        return compiled_training(self.autoencoder, self.optimizer) is None
+        """Whether PyTorch, and not compiled code, computes or trains a network."""
+        return self.sequences is not None or self.network.uses_torch
+
+    @property
+    def uses_linear_algebra(self) -> bool:  # type: ignore[override]
+        """Whether codes are whitened, by NumPy's eigenvectors."""
+        return self.whitening is not None
 
     @property
     def own_autoencoder(self) -> Any:
@@ -158,18 +195,34 @@ class LearnedSpace(DescriptorSpace):
     def deferrable(self) -> bool:
         """Whether a built-in task draws the pictures, and a built-in autoencoder encodes them by compiled code. Every rollout then has a
         descriptor, unless training has diverged."""
-        return is_built_in(self._task) and self.own_autoencoder is None and compiled(self.autoencoder) is not None
+        if self.sequences is not None or self.own_autoencoder is not None or not is_built_in(self._task):
+            return False
+        return compiled(self.autoencoder) is not None
 
     def describe(self, rollouts: Rollouts) -> Descriptors:
         codes = [codes for (codes,) in self._passes(rollouts, lambda observations: (self.codes(observations),))]
-        return np.concatenate([np.empty((0, self.autoencoder.code_size)), *codes]).reshape(len(rollouts), self.size)
+        return self._descriptors(np.concatenate([np.empty((0, self.autoencoder.code_size)), *codes]), len(rollouts))
 
     def describe_with_surprise(self, rollouts: Rollouts) -> tuple[Descriptors, Surprises]:
         passes = list(self._passes(rollouts, self.codes_and_errors))
         codes = np.concatenate([np.empty((0, self.autoencoder.code_size)), *(codes for codes, _ in passes)])
         errors = np.concatenate([np.empty(0), *(errors for _, errors in passes)])
         surprise = errors.reshape(len(rollouts), len(self._samples)).sum(1)
-        return codes.reshape(len(rollouts), self.size), surprise
+        return self._descriptors(codes, len(rollouts)), surprise
+
+    def _descriptors(self, codes: NDArray[np.float64], count: int) -> Descriptors:
+        """Return the descriptors of so many rollouts, from the codes of their observations (count * samples, code_size)."""
+        parts = self._parts(codes, count)
+        if self.whitening is not None:
+            parts = self.whitening.whiten(parts)
+        return parts.reshape(count, self.size)
+
+    def _parts(self, codes: NDArray[np.float64], count: int) -> NDArray[np.float64]:
+        """Return the parts of descriptors before they are whitened: the codes, or a row for each sequence of them."""
+        if self.sequences is None:
+            return codes
+        stacked = torch.from_numpy(codes.reshape(count, len(self._samples) * self._code_size).astype(np.float32))
+        return self.sequences.infer(stacked, with_errors=False)[0].astype(np.float64)
 
     def _passes(self, rollouts: Rollouts, work: Callable[[Tensor], Arrays]) -> Iterator[Arrays]:
         """Yield the network's results for the observations of the rollouts, part by part; all numbers are finite."""
@@ -189,13 +242,38 @@ class LearnedSpace(DescriptorSpace):
         """Return the reconstructions of the used observations, (n, samples, *observation_shape); pictures in [0, 1]."""
         shape = self._task.observation_shape
         pictures = [np.empty((0, *shape), np.float32)]
-        self.autoencoder.eval()
-        with torch.inference_mode():
-            for observations in self._drawn(rollouts):
-                for rows, codes in self._blocks(torch.from_numpy(self.codes(observations))):
-                    reconstructions = self.autoencoder.observations(self.autoencoder.decode(codes))
-                    pictures.append(reconstructions[:rows].cpu().numpy())
+        pictures += [self.network.decode(self.codes(observations)) for observations in self._drawn(rollouts)]
         return np.concatenate(pictures).reshape(len(rollouts), len(self._samples), *shape)
+
+    def pictured(self, observations: NDArray[Any]) -> NDArray[np.float32]:
+        """Return the reconstructions of raw observations (n, *observation_shape); pictures in [0, 1]."""
+        return self.network.decode(self.codes(torch.from_numpy(np.array(observations))))
+
+    def imagine(self, descriptors: Descriptors) -> NDArray[np.float32]:
+        """Return the observations that the decoder makes of places of this space, (n, samples, *observation_shape)."""
+        count = len(descriptors)
+        parts = np.asarray(descriptors, np.float64).reshape(
+            -1, self.autoencoder.code_size if self.sequences is None else self.size
+        )
+        if self.whitening is not None:
+            parts = self.whitening.restore(parts)
+        codes = parts if self.sequences is None else self.sequences.decode(parts).reshape(-1, self._code_size)
+        return self.network.decode(codes).reshape(count, len(self._samples), *self._task.observation_shape)
+
+    def place_of(self, observation: NDArray[Any]) -> NDArray[np.float64]:
+        """Return the place of one observation (*observation_shape): the numbers that it would have in a descriptor."""
+        if self.sequences is not None:
+            raise InvalidInputError(
+                f"The descriptors of this run are those of sequences (sequence_size {self.size}), in which a single observation has no"
+                " place; ask with ground_truth or like."
+            )
+        code = self.codes(torch.from_numpy(np.array(observation)[None]))
+        place: NDArray[np.float64] = (code.astype(np.float64) if self.whitening is None else self.whitening.whiten(code))[0]
+        return place
+
+    def observed_places(self, descriptors: Descriptors) -> Descriptors:
+        """Return the places of the used observations, (n, samples, numbers), of which these descriptors consist."""
+        return descriptors.reshape(len(descriptors), len(self._samples), -1)
 
     def codes(self, observations: Tensor) -> NDArray[np.float32]:
         """Return the codes (n, code_size) of raw observations (n, *observation_shape), without using the decoder."""
@@ -209,26 +287,11 @@ class LearnedSpace(DescriptorSpace):
     def _infer_distinct(self, observations: Tensor, *, with_errors: bool) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """Return codes and, if wanted, errors; equal pictures go through the network once. For vectors that is not worth it."""
         if not isinstance(self.autoencoder, ConvolutionalAutoencoder) or not len(observations):
-            return self._infer(observations, with_errors=with_errors)
+            return self.network.infer(observations, with_errors=with_errors)
         chosen, number = distinct(observations.numpy())
-        codes, errors = self._infer(observations.index_select(0, torch.from_numpy(chosen)), with_errors=with_errors)
+        some = observations.index_select(0, torch.from_numpy(chosen))
+        codes, errors = self.network.infer(some, with_errors=with_errors)
         return codes[number], errors[number] if with_errors else errors
-
-    def _infer(self, observations: Tensor, *, with_errors: bool) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """Return codes, and errors or none, of raw observations."""
-        network = self.autoencoder
-        with self._running_network():
-            network.eval()
-            fast = compiled(network)
-            if fast is not None:
-                with own_cores() as cores:
-                    codes, errors = fast.infer(observations.numpy(), cores, with_errors=with_errors)
-            elif self.device.type == "cpu":
-                codes, errors = in_shares(partial(self._work, with_errors), observations, block=network.rows_at_once)
-            else:
-                with torch.inference_mode():
-                    codes, errors = self._work(with_errors, observations)
-        return codes, errors
 
     def _running_network(self) -> AbstractContextManager[None]:
         """Return a context for running the network, in which a user's own autoencoder cannot end the program."""
@@ -236,32 +299,6 @@ class LearnedSpace(DescriptorSpace):
         if own is None:
             return nullcontext()
         return exits_as_failures(f"Autoencoder {own if isinstance(own, str) else name_of(own)!r}")
-
-    def _work(self, with_errors: bool, observations: Tensor) -> Arrays:
-        """Compute codes and errors by PyTorch."""
-        codes, errors = [torch.empty(0, self.autoencoder.code_size)], [torch.empty(0)]
-        for rows, block in self._blocks(observations):
-            inputs = self.autoencoder.inputs(block)
-            some = self.autoencoder.encode(inputs)
-            codes.append(some[:rows].cpu())
-            if with_errors:
-                error = self.autoencoder.decode(some).sub_(inputs).square_().flatten(1).sum(1)
-                errors.append(error[:rows].cpu())
-        return torch.cat(codes).numpy(), torch.cat(errors).numpy()
-
-    def _blocks(self, values: Tensor) -> Iterator[tuple[int, Tensor]]:
-        """Yield blocks of one size on the network's device, each with the number of its rows that are no padding.
-
-        Matrix products sum in another order for another number of rows, so the last bits of a code depend on how many observations go
-        through the network together. Here this is always the same number: the last block is padded.
-        """
-        size = self.autoencoder.rows_at_once
-        for first in range(0, len(values), size):
-            block = values[first : first + size]
-            rows = len(block)
-            if rows < size:
-                block = torch.cat([block, block[:1].expand(size - rows, *block.shape[1:])])
-            yield rows, block.to(self.device)
 
     def _drawn(self, rollouts: Rollouts) -> Iterator[Tensor]:
         """Yield the used observations of all rollouts, in parts that do not fill the memory."""
@@ -282,11 +319,20 @@ class LearnedSpace(DescriptorSpace):
                 f"Observations of task {self._task.name!r} must have the shape {shape}, not {observations.shape}."
             )
         if len(self._samples) < shape[1]:
-            observations = observations[:, self._samples]
+            observations = observations[np.arange(shape[0])[:, None], self._used(observations)]
         if observations.dtype.kind == "f":
             self._check_finite(observations)
         observations = observations.reshape(-1, *self._task.observation_shape)
         return torch.from_numpy(np.require(observations, self._task.observation_dtype, ["C", "W"]))
+
+    def _used(self, observations: NDArray[Any]) -> NDArray[np.int64]:
+        """Return (n, samples) or (samples,) which observations (n, available, ...) are used."""
+        return changing_moments(observations, len(self._samples)) if self._moments == "changing" else self._samples
+
+    def used_moments(self, rollouts: Rollouts) -> NDArray[np.int64]:
+        """Return (n, samples) which observations of each rollout are used, from 0."""
+        used = self._used(self._task.observe(rollouts)) if self._moments == "changing" else self._samples
+        return np.broadcast_to(used, (len(rollouts), len(self._samples)))
 
     def _check_finite(self, observations: NDArray[Any]) -> None:
         """Raise an error for vectors (n, samples, ...) with numbers that 32 bits cannot hold."""
@@ -306,27 +352,36 @@ class LearnedSpace(DescriptorSpace):
         if len(newest) == 0:
             raise InvalidInputError("There is nothing to train on: the newest rollouts are empty.")
         if self._reset:
-            self._renew()
-        observations = self._training_set(newest, archived)
-        with self._running_network():
-            self.last_episode = train_episode(
-                self.autoencoder,
-                self.optimizer,
-                observations,
-                batch_size=self._batch_size,
-                validation_share=self._validation_share,
-                patience=self._patience,
-                max_epochs=self._max_epochs,
-                max_images=self._max_images,
-                keep=self._keep,
-                splits=self._generators["splits"],
-                shuffles=self._generators["shuffles"],
-                noise=self._generators["noise"],
-            )
+            for network in filter(None, (self.network, self.sequences)):
+                network.renew()
+        observations, provenance = self._training_set(newest, archived)
+        options = {
+            "batch_size": self._batch_size,
+            "validation_share": self._validation_share,
+            "patience": self._patience,
+            "max_epochs": self._max_epochs,
+            "keep": self._keep,
+        }
+        roles = {role: self._generators[role] for role in ("splits", "shuffles", "noise")}
+        self.last_episode = self.network.train(observations, provenance, max_images=self._max_images, **options, **roles)
+        if self.sequences is not None:
+            # Epochs over some hundred short vectors take no time, so only patience and max_epochs limit them.
+            stacked = self.codes(observations).reshape(-1, len(self._samples) * self._code_size)
+            drawn = dict.fromkeys(roles, self._generators["sequence"])
+            self.sequences.train(torch.from_numpy(stacked), None, max_images=None, **options, **drawn)
+        if self.whitening is not None:
+            self._fit_whitening(newest if archived is None else Rollouts.concat([newest, archived]))
         self.episodes += 1
         return self.last_episode
 
-    def _training_set(self, newest: Rollouts, archived: Rollouts | None) -> Tensor:
+    def _fit_whitening(self, known: Rollouts) -> None:
+        """Fit the whitening to the policies that novelty is measured against; of many, to some that are evenly spread."""
+        assert self.whitening is not None
+        some = known.take(np.unique(np.linspace(0, len(known) - 1, min(len(known), _WHITENED)).astype(np.int64)))
+        codes = [codes.astype(np.float64) for (codes,) in self._passes(some, lambda observations: (self.codes(observations),))]
+        self.whitening.fit(self._parts(np.concatenate(codes), len(some)))
+
+    def _training_set(self, newest: Rollouts, archived: Rollouts | None) -> tuple[Tensor, Provenance]:
         parts = [newest] if archived is None else [newest, archived]
         if self._training_set_size is not None:
             room = max(self._training_set_size // len(self._samples), 1)
@@ -335,11 +390,14 @@ class LearnedSpace(DescriptorSpace):
                     chosen = self._generators["sampling"].choice(len(part), room, replace=False, shuffle=False)
                     parts[number] = part.take(np.sort(chosen))
                 room -= len(parts[number])
-        return torch.cat([observations for part in parts for observations in self._drawn(part)])
+        observations = torch.cat([observations for part in parts for observations in self._drawn(part)])
+        return observations, Provenance.of(np.concatenate([part.reward for part in parts]), len(self._samples))
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return weights, constants and the optimiser's state, as copies: with `numbers`, all that `restore` needs."""
-        return training_arrays(self.autoencoder, self._optimizer)
+        sequences = {} if self.sequences is None else self.sequences.arrays()
+        whitening = {} if self.whitening is None else self.whitening.arrays()
+        return {**self.network.arrays(), **{f"{_SEQUENCE}{name}": array for name, array in sequences.items()}, **whitening}
 
     def numbers(self) -> dict[str, Any]:
         """Return the rest of the state as JSON values. Seconds are left out, since they are no part of the outcome."""
@@ -351,25 +409,40 @@ class LearnedSpace(DescriptorSpace):
 
     def restore(self, arrays: Mapping[str, NDArray[Any]], numbers: Mapping[str, Any]) -> None:
         """Take over the state of another space with the same options; training then continues as it would have there."""
-        self._optimizer = None
-        memory = put_back(self.autoencoder, arrays)
-        if memory:
-            self.optimizer.state.update(memory)
-        for role in _ROLES:
-            self._generators[role].bit_generator.state = numbers["generators"][role]
+        others, sequences = self._divided(arrays)
+        self.network.restore(others)
+        if self.sequences is not None:
+            self.sequences.restore(sequences)
+        for role, generator in self._generators.items():
+            generator.bit_generator.state = numbers["generators"][role]
         self.episodes = int(numbers["episodes"])
         self.last_episode = None if numbers["last_episode"] is None else TrainingEpisode(**numbers["last_episode"])
+
+    def _divided(self, arrays: Mapping[str, NDArray[Any]]) -> tuple[dict[str, NDArray[Any]], dict[str, NDArray[Any]]]:
+        """Take over the whitening, and return the arrays of the network and those of the sequence encoder."""
+        others = dict(arrays) if self.whitening is None else self.whitening.take(arrays)
+        if self.sequences is None:
+            return others, {}
+        sequences = {name.removeprefix(_SEQUENCE): others.pop(name) for name in list(others) if name.startswith(_SEQUENCE)}
+        return others, sequences
 
     def weights(self) -> tuple[dict[str, NDArray[Any]], dict[str, str]]:
         """Return the network's weights and constants, which describing needs, and text about them."""
         shape = ",".join(str(side) for side in self._task.observation_shape)
         words = {"observation_shape": shape, "code_size": str(self._code_size)}
-        return network_arrays(self.autoencoder), words
+        sequences = {} if self.sequences is None else network_arrays(self.sequences.autoencoder)
+        whitening = {} if self.whitening is None else self.whitening.arrays()
+        named = {f"{_SEQUENCE}{name}": array for name, array in sequences.items()}
+        return {**network_arrays(self.autoencoder), **named, **whitening}, words
 
     def restore_weights(self, arrays: Mapping[str, NDArray[Any]], words: Mapping[str, str]) -> None:
         """Take over weights, to describe as their space did; its training cannot be continued."""
-        self._optimizer = None
-        put_back_network(self.autoencoder, arrays)
+        others, sequences = self._divided(arrays)
+        self.network.forget_training()
+        put_back_network(self.autoencoder, others)
+        if self.sequences is not None:
+            self.sequences.forget_training()
+            put_back_network(self.sequences.autoencoder, sequences)
 
 
 def choose_device(device: str) -> torch.device:
@@ -384,11 +457,11 @@ def choose_device(device: str) -> torch.device:
     return torch.device(device)
 
 
-def _generators(seed: np.random.SeedSequence) -> dict[str, np.random.Generator]:
+def _generators(seed: np.random.SeedSequence, roles: Sequence[str]) -> dict[str, np.random.Generator]:
     """Make a random generator for each role. The seed is not spawned from, so that it can make the same space again."""
     return {
         role: np.random.default_rng(
             np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, number), pool_size=seed.pool_size)
         )
-        for number, role in enumerate(_ROLES)
+        for number, role in enumerate(roles)
     }

@@ -10,8 +10,28 @@ import torch
 from stax.own_code import find_code, name_of, names_code, names_object
 from stax.representation.autoencoder import Autoencoder, ConvolutionalAutoencoder, DenseAutoencoder
 from stax.representation.choice import chosen
+from stax.representation.contrastive import (
+    TemporalConvolutionalAutoencoder,
+    TemporalDenseAutoencoder,
+    TripletConvolutionalAutoencoder,
+    TripletDenseAutoencoder,
+)
 from stax.representation.own import make_own
+from stax.representation.spatial import SpatialAutoencoder
 from stax.representation.variational import VariationalConvolutionalAutoencoder, VariationalDenseAutoencoder
+
+_CLASSES: dict[tuple[str, bool], type[Autoencoder]] = {
+    ("convolutional", True): ConvolutionalAutoencoder,
+    ("dense", False): DenseAutoencoder,
+    ("variational", True): VariationalConvolutionalAutoencoder,
+    ("variational", False): VariationalDenseAutoencoder,
+    ("triplet", True): TripletConvolutionalAutoencoder,
+    ("triplet", False): TripletDenseAutoencoder,
+    ("temporal", True): TemporalConvolutionalAutoencoder,
+    ("temporal", False): TemporalDenseAutoencoder,
+    ("spatial", True): SpatialAutoencoder,
+}
+"""Built-in autoencoders by their names, and whether they are for pictures."""
 
 
 def network_bytes(observation_shape: Sequence[int], code_size: int, autoencoder: str, hidden_sizes: Sequence[int]) -> int:
@@ -32,6 +52,8 @@ def make_autoencoder(
     autoencoder: Any,
     hidden_sizes: Sequence[int],
     kl_weight: float,
+    contrast_weight: float = 0.0,
+    contrast_margin: float = 0.0,
     center_observations: bool = False,
     scale_observations: bool = False,
 ) -> Autoencoder:
@@ -40,22 +62,22 @@ def make_autoencoder(
     Args:
         observation_shape: of one observation: (height, width, channels) of a picture, (d,) of a vector.
         code_size: numbers of the code.
-        autoencoder: auto, convolutional, dense, variational, or a user's own: `module:name`, or an object that `make_own` takes.
+        autoencoder: a name of `AUTOENCODERS`, or a user's own: `module:name`, or an object that `make_own` takes.
         hidden_sizes: sizes of the hidden layers of an autoencoder for vectors.
         kl_weight: of a variational one.
+        contrast_weight: of a triplet or a temporal one.
+        contrast_margin: of a triplet or a temporal one.
         center_observations: of a built-in one for pictures; vectors are always centred.
         scale_observations: of a built-in one for pictures; vectors are always scaled.
     """
     if not isinstance(autoencoder, str) or names_code(autoencoder) or names_object(autoencoder):
         who = f"Autoencoder {autoencoder if isinstance(autoencoder, str) else name_of(autoencoder)!r}"
         return make_own(find_code(autoencoder, who), who, observation_shape, code_size)
+    pictures = len(observation_shape) == 3
+    of_kind: dict[str, Any] = {"hidden_sizes": hidden_sizes}
+    if pictures:
+        of_kind = {"center_observations": center_observations, "scale_observations": scale_observations}
+    contrast = {"contrast_weight": contrast_weight, "contrast_margin": contrast_margin}
+    of_name: dict[str, dict[str, Any]] = {"variational": {"kl_weight": kl_weight}, "triplet": contrast, "temporal": contrast}
     name = chosen(autoencoder, observation_shape)
-    vectors: dict[str, Any] = {"hidden_sizes": hidden_sizes}
-    pictures: dict[str, Any] = {"center_observations": center_observations, "scale_observations": scale_observations}
-    if name == "variational" and len(observation_shape) == 1:
-        return VariationalDenseAutoencoder(observation_shape, code_size, kl_weight=kl_weight, **vectors)
-    if name == "variational":
-        return VariationalConvolutionalAutoencoder(observation_shape, code_size, kl_weight=kl_weight, **pictures)
-    if name == "dense":
-        return DenseAutoencoder(observation_shape, code_size, **vectors)
-    return ConvolutionalAutoencoder(observation_shape, code_size, **pictures)
+    return _CLASSES[name, pictures](observation_shape, code_size, **of_kind, **of_name.get(name, {}))

@@ -12,6 +12,7 @@ random numbers seeded from those of the search. Batch normalisation and dropout 
 from __future__ import annotations
 
 import copy
+import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -80,7 +81,9 @@ def make_own(given: Any, who: str, observation_shape: Sequence[int], code_size: 
     network = _as_autoencoder(made, who, observation_shape, code_size)
     _check_outputs(network, who)
     _check_weights(network, who)
-    network.whole_batches = network.whole_batches or _needs_whole_batches(network, who)
+    _check_loss(network, who)
+    # A loss that sees rewards compares observations, so it must see all of a batch.
+    network.whole_batches = network.whole_batches or network.uses_provenance or _needs_whole_batches(network, who)
     return network
 
 
@@ -182,6 +185,26 @@ def _check_weights(network: Autoencoder, who: str) -> None:
             )
         if not kept:
             raise InvalidInputError(f"{who} keeps {name!r} as {tensor.dtype}, which a run folder cannot hold; use float32.")
+
+
+def _check_loss(network: Autoencoder, who: str) -> None:
+    """Raise an error for a loss that does not take the arguments that it will be given."""
+    given = ["inputs", "noise", *(["provenance"] if network.uses_provenance else [])]
+    try:
+        signature = inspect.signature(network.loss)
+    except (TypeError, ValueError):  # a method without one, such as compiled code
+        return
+    try:
+        signature.bind(*given)
+    except TypeError:
+        remedy = (
+            "uses_provenance = False"
+            if network.uses_provenance
+            else "uses_provenance = True if it wants rewards as a third argument"
+        )
+        raise InvalidInputError(
+            f"The method loss of {who} takes {signature}, but it will be given ({', '.join(given)}); change it, or set {remedy}."
+        ) from None
 
 
 def _needs_whole_batches(network: Autoencoder, who: str) -> bool:

@@ -51,6 +51,8 @@ class DescriptorSpace(ABC):
 
     uses_torch: bool = False
     """Whether PyTorch computes descriptors, surprise or training, whose last bits then depend on the processor."""
+    uses_linear_algebra: bool = False
+    """Whether NumPy's linear algebra computes descriptors, whose last bits then depend on the processor, too."""
     learned: bool = False
     """Whether the space changes with training, so that descriptors must be computed again after it."""
     size: int

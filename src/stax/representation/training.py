@@ -21,6 +21,7 @@ from torch.nn import functional
 
 from stax.representation.autoencoder import Autoencoder
 from stax.representation.compiled_network.network import compiled, compiled_training
+from stax.representation.provenance import Provenance
 from stax.representation.sharing import own_cores
 
 EndedBy = Literal["patience", "max_epochs", "max_images"]
@@ -91,6 +92,7 @@ def train_episode(
     optimizer: torch.optim.Optimizer,
     observations: Tensor,
     *,
+    provenance: Provenance | None = None,
     batch_size: int,
     validation_share: float,
     patience: int,
@@ -104,7 +106,8 @@ def train_episode(
     """Train the autoencoder on raw observations (n, *observation_shape), continuing with the optimiser's state.
 
     The validation error decides when the episode ends and which weights are kept. It is the error of reconstructions alone, whatever
-    else the autoencoder's loss contains. A set of a single observation is its own validation set.
+    else the autoencoder's loss contains. A set of a single observation is its own validation set. An autoencoder that uses the provenance
+    of observations needs it.
     """
     start = time.perf_counter()
     order = torch.from_numpy(splits.permutation(len(observations)))
@@ -117,7 +120,9 @@ def train_episode(
     ended_by: EndedBy | None = None
     while ended_by is None:
         shuffled = training[torch.from_numpy(shuffles.permutation(len(training)))]
-        training_error = train_epoch(autoencoder, optimizer, observations, shuffled, batch_size, noise)
+        if autoencoder.groups_policies and provenance is not None:
+            shuffled = provenance.grouped(shuffled)
+        training_error = train_epoch(autoencoder, optimizer, observations, shuffled, batch_size, noise, provenance)
         validation_error = mean_error(autoencoder, observations, validation, batch_size)
         ended_by = rule.after_epoch(validation_error)
         if rule.is_best or keep == "last":
@@ -148,6 +153,7 @@ def train_epoch(
     rows: Tensor,
     batch_size: int,
     noise: np.random.Generator,
+    provenance: Provenance | None = None,
 ) -> float:
     """Do one epoch over these rows of raw observations; return the mean squared error during it.
 
@@ -165,7 +171,8 @@ def train_epoch(
     def error_and_gradients(share: Tensor) -> tuple[float, Sequence[Tensor]]:
         """Return mean squared error and gradients of the loss of these positions, weighted by their share of the batch."""
         inputs = autoencoder.inputs(observations[rows[share]].to(device))
-        loss, error = autoencoder.loss(inputs, drawn[share].to(device))
+        known = () if provenance is None or not autoencoder.uses_provenance else (provenance.take(rows[share]).to(device),)
+        loss, error = autoencoder.loss(inputs, drawn[share].to(device), *known)
         part = len(share) / len(batch)
         return (error * part).item(), torch.autograd.grad(loss * part, weights, materialize_grads=True)
 

@@ -18,6 +18,7 @@ from torch.nn import functional
 
 from stax.representation.autoencoder import Autoencoder, ConvolutionalAutoencoder, DenseAutoencoder
 from stax.representation.layers import linear
+from stax.representation.provenance import Provenance
 
 _MOST_LOG_VARIANCE = 10.0
 """Largest absolute value of a logarithm of variance; beyond it the exponential would overflow 32 bits."""
@@ -43,7 +44,7 @@ class VariationalConvolutionalAutoencoder(ConvolutionalAutoencoder):
         mean: Tensor = self.encoder_linear(features)
         return mean
 
-    def loss(self, inputs: Tensor, noise: Tensor) -> tuple[Tensor, Tensor]:
+    def loss(self, inputs: Tensor, noise: Tensor, provenance: Provenance | None = None) -> tuple[Tensor, Tensor]:
         features = self.features(inputs)
         return _bound(self, inputs, self.code(features), self.encoder_spread(features), noise, self.kl_weight)
 
@@ -67,7 +68,7 @@ class VariationalDenseAutoencoder(DenseAutoencoder):
     def code(self, features: Tensor) -> Tensor:
         return linear(features, cast(nn.Linear, self.encoder_layers[-1]))
 
-    def loss(self, inputs: Tensor, noise: Tensor) -> tuple[Tensor, Tensor]:
+    def loss(self, inputs: Tensor, noise: Tensor, provenance: Provenance | None = None) -> tuple[Tensor, Tensor]:
         features = self.features(inputs)
         return _bound(self, inputs, self.code(features), self.encoder_spread(features), noise, self.kl_weight)
 

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from stax.errors import InvalidInputError
 from stax.runs import limits
-from stax.runs.files import BAD_VALUE_ERRORS, atomic_write, open_regular
+from stax.runs.files import BAD_VALUE_ERRORS, atomic_write, open_regular, read_bytes
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -153,6 +153,30 @@ _DAMAGED_FILE_ERRORS = (
     *(MemoryError, RuntimeError, SyntaxError, *BAD_VALUE_ERRORS),
 )
 """Exceptions raised by reading a file that does not hold arrays, is encrypted, or was made to mislead."""
+
+
+def read_array(path: Path, what: str, shape: tuple[int, ...]) -> NDArray[Any]:
+    """Return the array of an `.npy` file, which must hold numbers in this shape, or raise one sentence.
+
+    Args:
+        path: the file.
+        what: a name for it, at the beginning of a sentence.
+        shape: shape that the array must have, so that no more is read than an array of that shape has.
+    """
+    content = read_bytes(path, what, _HEADER_BYTES + 64 + 16 * math.prod(shape))
+    try:
+        found, dtype, header = _read_header(BytesIO(content))
+        if dtype.hasobject or dtype.kind not in _DTYPE_KINDS:
+            raise InvalidInputError(f"{what} {str(path)!r} is an array of type {str(dtype)[:100]}; only numbers are read.")
+        if found != shape:
+            raise InvalidInputError(f"{what} {str(path)!r} must have the shape {shape}, not {found}.")
+        if header + math.prod(shape) * dtype.itemsize != len(content):
+            raise InvalidInputError(f"{what} {str(path)!r} is damaged: it is not as long as its shape {shape} says.")
+        return np.asarray(npy.read_array(BytesIO(content), allow_pickle=False))
+    except InvalidInputError:
+        raise
+    except _DAMAGED_FILE_ERRORS:
+        raise InvalidInputError(f"{what} {str(path)!r} is not an array in NumPy's .npy format.") from None
 
 
 def _check_unpacked(archive: zipfile.ZipFile, most: int | None, where: str) -> None:

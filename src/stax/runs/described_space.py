@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import NoReturn
+from typing import Any, NoReturn
+
+from numpy.typing import NDArray
 
 from stax.errors import InvalidInputError
+from stax.representation.choice import descriptor_size
 from stax.representation.space import DescriptorSpace
 from stax.runs.config import RunConfig
 from stax.tasks.task import Rollouts, Task
@@ -23,7 +26,7 @@ class DescribedSpace(DescriptorSpace):
 
     def __init__(self, config: RunConfig, task: Task, why: str) -> None:
         samples = config.parameters.descriptor_samples or task.observation_samples
-        self.size = samples * config.parameters.code_size
+        self.size = descriptor_size(samples, config.parameters.code_size, config.parameters.sequence_size)
         self.why = f"Autoencoder {config.parameters.autoencoder!r} {why}"
 
     def describe(self, rollouts: Rollouts) -> NoReturn:
@@ -33,6 +36,9 @@ class DescribedSpace(DescriptorSpace):
         self._refuse()
 
     def reconstruct(self, rollouts: Rollouts) -> NoReturn:
+        self._refuse()
+
+    def place_of(self, observation: NDArray[Any]) -> NoReturn:
         self._refuse()
 
     @property

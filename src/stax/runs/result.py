@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from stax.constraints import check_whole
 from stax.errors import InvalidInputError
 from stax.own_code import without_objects
+from stax.representation.choice import count_added_weights
 from stax.representation.space import DescriptorSpace
 from stax.runs import limits
 from stax.runs.archived_policies import best_policy, find_policies
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     import pandas
     from matplotlib.figure import Figure
 
+    from stax.analysis.finding import Found
     from stax.ecosystem.policy_network import PolicyNetwork
 
 
@@ -171,6 +173,38 @@ class Result:
             area: the area's name or number.
         """
         return best_policy(self, area)
+
+    def find(
+        self,
+        *,
+        picture: Any = None,
+        observation: Any = None,
+        ground_truth: Sequence[float] | None = None,
+        like: int | None = None,
+        moment: str | int | None = None,
+        count: int = 5,
+    ) -> Found:
+        """Return the policies of the archives that come closest to a wanted behaviour, which is given in one of four ways.
+
+        Args:
+            picture: a picture file of what is wanted, its content as bytes, or an array of bytes.
+            observation: an observation as an array, or the path of an `.npy` file.
+            ground_truth: a point of the task's ground-truth space.
+            like: id of another policy of the archives; descriptors are compared.
+            moment: the observation of a rollout that a picture is compared with: `last` (the default), `any`, or its number from 1.
+            count: number of policies at most.
+        """
+        from stax.analysis.finding import find_behaviour
+
+        return find_behaviour(
+            self,
+            picture=picture,
+            observation=observation,
+            ground_truth=ground_truth,
+            like=like,
+            moment=moment,
+            count=count,
+        )
 
     def policy(self, policy: int) -> Callable[[Any], Any]:
         """Return a policy of the archives as a function from an observation to an action, ready for `env.step`.
@@ -370,6 +404,11 @@ def check_network(config: RunConfig, task: Task, path: Path) -> None:
     with open_regular(path, "The file") as file:
         most = limits.unpacked_limit(file.seek(0, 2))
     needed = network_bytes(task.observation_shape, parameters.code_size, parameters.autoencoder, parameters.hidden_sizes)
+    samples = parameters.descriptor_samples or task.observation_samples
+    # Those of a sequence encoder have 32 bits, those of a whitening 64.
+    needed += 4 * count_added_weights(
+        samples, parameters.code_size, parameters.sequence_size, whiten_codes=parameters.whiten_codes
+    )
     if needed > most:
         raise InvalidInputError(
             f"The configuration of {str(path)!r} describes an autoencoder of {needed:,} bytes, more than that file can hold the weights of."

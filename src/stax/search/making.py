@@ -11,7 +11,7 @@ from stax.constraints import check_whole
 from stax.errors import InvalidInputError
 from stax.input_limits import LARGEST_GENERATION, LARGEST_SEED, MOST_DESCRIPTOR, MOST_EVALUATIONS, MOST_WEIGHTS
 from stax.own_code import without_objects
-from stax.representation.choice import chosen, count_weights
+from stax.representation.choice import check_code_size, chosen, count_added_weights, count_weights, descriptor_size
 from stax.representation.space import DescriptorSpace, GroundTruthSpace, NoSpace, StatesSpace, truth_remedy
 from stax.search.emitters import check_built_in_kinds, make_kinds
 from stax.search.methods import Method, find_method
@@ -24,9 +24,10 @@ from stax.tasks.task import Task
 from stax.tasks.task_checks import check_attributes
 
 _LEARNING = (
-    *("code_size", "autoencoder", "hidden_sizes", "kl_weight", "learning_rate", "batch_size", "max_epochs", "patience"),
+    *("code_size", "autoencoder", "hidden_sizes", "kl_weight", "contrast_weight", "contrast_margin"),
+    *("learning_rate", "batch_size", "max_epochs", "patience"),
     *("validation_share", "kept_weights", "max_images_per_episode", "training_set_size"),
-    *("center_observations", "scale_observations"),
+    *("center_observations", "scale_observations", "descriptor_moments", "sequence_size", "whiten_codes"),
 )
 """Parameters of the learned descriptor space."""
 
@@ -119,6 +120,8 @@ def fit(method: Method, task: Task, parameters: Parameters, *, budget: int) -> t
     method.explorer.check(method.name, parameters)
     if parameters.descriptor == "learned":
         chosen(parameters.autoencoder, task.observation_shape)
+        check_code_size(parameters.autoencoder, parameters.code_size)
+        _refuse_untrained(method, parameters)
     _refuse_excess(task, parameters)
     if parameters.emitters is not None:
         method = replace(method, emitters=parameters.emitters)
@@ -131,6 +134,17 @@ def fit(method: Method, task: Task, parameters: Parameters, *, budget: int) -> t
     return method, parameters
 
 
+def _refuse_untrained(method: Method, parameters: Parameters) -> None:
+    """Refuse parameters of the learned space that mean nothing for a method that never trains it."""
+    if method.training != "never":
+        return
+    for name, unset in {"whiten_codes": False, "sequence_size": None}.items():
+        if getattr(parameters, name) != unset:
+            raise InvalidInputError(
+                f"Parameter {name} is fitted when the autoencoder is trained, which {method.name} never does; leave it at {unset}."
+            )
+
+
 def _refuse_excess(task: Task, parameters: Parameters) -> None:
     """Refuse parameters that are allowed one by one, but contradict each other or are too much together."""
     set_size, images = parameters.training_set_size, parameters.max_images_per_episode
@@ -141,7 +155,8 @@ def _refuse_excess(task: Task, parameters: Parameters) -> None:
     samples = parameters.descriptor_samples or task.observation_samples
     numbers, sizes = 0, ""
     if parameters.descriptor == "learned":
-        numbers, sizes = samples * parameters.code_size, f"code_size {parameters.code_size}"
+        numbers = descriptor_size(samples, parameters.code_size, parameters.sequence_size)
+        sizes = f"code_size {parameters.code_size}"
     elif parameters.descriptor == "states":
         numbers, sizes = samples * math.prod(task.observation_shape), f"observations of shape {tuple(task.observation_shape)}"
     if numbers > MOST_DESCRIPTOR:
@@ -151,6 +166,14 @@ def _refuse_excess(task: Task, parameters: Parameters) -> None:
         )
     if parameters.descriptor == "learned":
         weights = count_weights(parameters.autoencoder, task.observation_shape, parameters.code_size, parameters.hidden_sizes)
+        added = count_added_weights(
+            samples, parameters.code_size, parameters.sequence_size, whiten_codes=parameters.whiten_codes
+        )
+        if added > MOST_WEIGHTS:
+            raise InvalidInputError(
+                f"Parameters code_size {parameters.code_size}, sequence_size {parameters.sequence_size} and whiten_codes"
+                f" {parameters.whiten_codes} need {added:,} numbers; at most {MOST_WEIGHTS:,} are allowed."
+            )
         if weights is not None and weights > MOST_WEIGHTS:
             raise InvalidInputError(
                 f"Parameters code_size {parameters.code_size} and hidden_sizes {parameters.hidden_sizes} make an autoencoder of"

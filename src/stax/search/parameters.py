@@ -26,7 +26,7 @@ from stax.constraints import (
 )
 from stax.errors import InvalidInputError, no_such
 from stax.input_limits import LARGEST_GENE, MOST_CODE, MOST_EVALUATIONS, MOST_LAYERS, MOST_POLICIES, MOST_SAMPLES
-from stax.representation.choice import AUTOENCODERS
+from stax.representation.choice import AUTOENCODERS, MOMENTS
 from stax.search.emitters import ABOUT_KINDS
 from stax.search.schedulers import ABOUT_SCHEDULERS
 
@@ -150,10 +150,26 @@ class Parameters(CheckedParameters):
         OrNone(WholeNumber(1, MOST_SAMPLES), "all"),
         "K",
     )
+    descriptor_moments: str = parameter(
+        "even",
+        "which observations these are, if they are not all: evenly spread ones (even), or those before which most has changed (changing)",
+        Choice(MOMENTS),
+    )
+    sequence_size: int | None = parameter(
+        None,
+        "numbers of the descriptor that a sequence encoder makes of the codes of a rollout's observations",
+        OrNone(WholeNumber(1, MOST_CODE), "the codes side by side"),
+    )
+    whiten_codes: bool = parameter(
+        False,
+        "whether codes are whitened before distances are measured, so that no number of the code dominates novelty",
+        Flag(),
+    )
     code_size: int = parameter(10, "numbers that the encoder makes of an observation", WholeNumber(1, MOST_CODE), "dim F")
     autoencoder: str = parameter(
         "auto",
-        "the autoencoder: convolutional for pictures, dense for vectors (auto chooses), variational for both",
+        "the autoencoder: convolutional for pictures, dense for vectors (auto chooses), variational, triplet (near rewards have near codes)"
+        " or temporal (successive observations have near codes) for both, or spatial (positions in pictures)",
         CodeName(AUTOENCODERS),
     )
     hidden_sizes: tuple[int, ...] = parameter(
@@ -164,6 +180,16 @@ class Parameters(CheckedParameters):
     kl_weight: float = parameter(
         0.01,
         "cost of a nat of divergence in a variational autoencoder, in squared errors summed over an observation",
+        Number(0, _MILLION),
+    )
+    contrast_weight: float = parameter(
+        10.0,
+        "cost of a unit of the triplet loss with autoencoder=triplet or temporal, in squared errors summed over an observation",
+        Number(0, _MILLION),
+    )
+    contrast_margin: float = parameter(
+        1.0,
+        "by how much the code of a negative should be farther than that of a positive, with autoencoder=triplet or temporal",
         Number(0, _MILLION),
     )
     learning_rate: float = parameter(1e-3, "learning rate of Adam", Number(0, 100, above=True))

@@ -36,7 +36,6 @@ from stax.analysis.records.compact import (
 from stax.analysis.records.record import FORMAT, SUFFIX, TEXT, VERSION
 from stax.analysis.splits import Split, split_of
 from stax.errors import InvalidInputError, printable, shortened
-from stax.representation.space import used_samples
 from stax.runs import limits
 from stax.runs.array_files import Arrays, pack_arrays
 from stax.runs.config import RunConfig
@@ -266,8 +265,9 @@ def _mean_observation_error(result: Result, policies: PolicySet) -> float | None
     task = result.task
     if not len(policies):
         return None
-    samples = used_samples(task.observation_samples, result.config.parameters.descriptor_samples or task.observation_samples)
-    seen = task.observe(policies.rollouts())[:, samples].astype(np.float64)
+    rollouts = policies.rollouts()
+    used = cast("LearnedSpace", result.space).used_moments(rollouts)
+    seen = task.observe(rollouts)[np.arange(len(rollouts))[:, None], used].astype(np.float64)
     seen = seen.reshape(-1, *task.observation_shape) / (255 if task.observation_dtype == "uint8" else 1)
     return float(np.square(seen - seen.mean(axis=0)).mean())
 

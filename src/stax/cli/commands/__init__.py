@@ -12,6 +12,7 @@ COMMANDS = (
     "algos",
     "show",
     "reevaluate",
+    "find",
     "replay",
     "export",
     "report",

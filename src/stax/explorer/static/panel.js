@@ -145,8 +145,8 @@ export async function askPicture(run, file) {
   try {
     const told = await message(`api/runs/${run.number}/encode`, file);
     if (turn !== asked) return;
-    const { seen, made, code } = told.arrays;
-    const rows = run.nearest(run.descriptorDistance(code, run.codes - run.code_size), 9);
+    const { seen, made, near } = told.arrays;
+    const rows = [...near];
     change({ place: { picture: true }, near: rows });
     put(byId("panel"), make("h2", {}, "Your picture"), observationRow(seen, "as the autoencoder sees it"), observationRow(made, "what it makes of it"),
       make("h3", {}, "The policies that end most like it"), chips(run, rows),
