@@ -35,6 +35,9 @@ EDGES = [
     ("bootstrap_generations", [2, 3], [1, None], "a whole number from 2 to 1,000,000"),
     ("grid_cells", [1, 1000], [0, 1001, 50.0], "a whole number from 1 to 1000"),
     ("mutation_sigma", [1e-300, 3], [0, 0.0, -1, float("nan"), float("inf"), True, None, "1"], "a number above 0"),
+    ("variation", ["gaussian", "iso-line"], ["line", "", 1, None], "one of 'gaussian', 'iso-line'"),
+    ("iso_sigma", [1e-300, 3], [0, -1, float("nan"), None, "1"], "a number above 0"),
+    ("line_sigma", [0, 0.05, 3], [-0.1, float("nan"), float("inf"), None], "a number from 0 to 1,000,000"),
     ("learning_rate", [1e-9, 1], [0, -0.1, float("nan"), float("inf")], "a number above 0"),
     ("kl_weight", [0, 0.5, 3], [-0.1, None, "1", float("nan"), float("inf")], "a number from 0 to 1,000,000"),
     (

@@ -55,6 +55,20 @@ class Parameters(CheckedParameters):
     mutation_sigma: float = parameter(
         0.5, "standard deviation of mutations in exploration", Number(0, LARGEST_GENE, above=True), "sigma"
     )
+    variation: str = parameter(
+        "gaussian",
+        "how exploration makes a genome: a parent with Gaussian noise of mutation_sigma (gaussian), or a parent with noise of iso_sigma and"
+        " a random step of line_sigma along the line to a second parent (iso-line); emitters have their own ways",
+        Choice(("gaussian", "iso-line")),
+    )
+    iso_sigma: float = parameter(
+        0.005, "standard deviation of the noise of every gene, with variation=iso-line", Number(0, LARGEST_GENE, above=True)
+    )
+    line_sigma: float = parameter(
+        0.05,
+        "standard deviation of the step towards or away from the second parent, in distances of the parents, with variation=iso-line",
+        Number(0, _MILLION),
+    )
     genome_bounds: tuple[float, float] | None = parameter(
         None,
         "interval that every number of a genome is clipped to",

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from stax.errors import InvalidInputError
 from stax.search.grid import Elites, Grid
 from stax.search.policy_set import GrowingSet, PolicySet
-from stax.search.variation import mutate, random_genomes
+from stax.search.variation import iso_line, mutate, random_genomes
 from stax.search.vocabulary import Origin
 from stax.tasks.task import Genomes
 
@@ -93,9 +93,23 @@ class Explorer(ABC):
         return genomes, np.full(count, -1)
 
     @staticmethod
-    def offspring_of(search: Search, parents: PolicySet) -> Generator[Batch | None, Answer | None, PolicySet]:
-        """Evaluate m mutated copies of each parent."""
-        parameters = search.parameters
+    def offspring_of(
+        search: Search, parents: PolicySet, mates: PolicySet | None = None
+    ) -> Generator[Batch | None, Answer | None, PolicySet]:
+        """Evaluate m variations of each parent.
+
+        Args:
+            search: the search.
+            parents: the parents.
+            mates: policies among which a second parent is drawn uniformly, where variation needs one; the parents if None.
+        """
+        parameters, rng = search.parameters, search.random.mutation
+        mates = parents if mates is None else mates
         parents = parents.take(np.repeat(np.arange(len(parents)), parameters.offspring_per_parent))
-        genomes = mutate(parents.genome, parameters.mutation_sigma, search.random.mutation, search.bounds)
+        if parameters.variation == "iso-line":
+            others = mates.genome[search.random.parents.integers(len(mates), size=len(parents))]
+            sigmas = (parameters.iso_sigma, parameters.line_sigma)
+            genomes = iso_line(parents.genome, others, *sigmas, rng, search.bounds)
+        else:
+            genomes = mutate(parents.genome, parameters.mutation_sigma, rng, search.bounds)
         return (yield from search.evaluate(genomes, parents.id, Origin.EXPLORATION))

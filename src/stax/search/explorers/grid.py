@@ -35,5 +35,5 @@ class GridExplorer(Explorer):
     def generation(self, search: Search) -> Asking:
         elites = search.novelty_archive.policies
         chosen = search.random.parents.integers(len(elites), size=search.parameters.population_size)
-        search.containers.offspring = yield from self.offspring_of(search, elites.take(chosen))
+        search.containers.offspring = yield from self.offspring_of(search, elites.take(chosen), elites)
         search.novelty_archive.append(search.containers.offspring)

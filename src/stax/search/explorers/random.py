@@ -31,6 +31,11 @@ class RandomExplorer(Explorer):
                 f" not {parameters.archive_selection!r}."
             )
 
+        if parameters.variation != "gaussian":
+            raise InvalidInputError(
+                f"Parameter variation must be 'gaussian' for {method}, which has no parents, not {parameters.variation!r}."
+            )
+
     def generation(self, search: Search) -> Asking:
         parameters = search.parameters
         wanted = parameters.population_size * parameters.offspring_per_parent
