@@ -35,6 +35,9 @@ EDGES = [
     ("bootstrap_generations", [2, 3], [1, None], "a whole number from 2 to 1,000,000"),
     ("grid_cells", [1, 1000], [0, 1001, 50.0], "a whole number from 1 to 1000"),
     ("mutation_sigma", [1e-300, 3], [0, 0.0, -1, float("nan"), float("inf"), True, None, "1"], "a number above 0"),
+    ("parents_per_generation", [1, 256, None], [0, 2.5, True], "a whole number from 1 to 1,000,000, or none (every member"),
+    ("selection", ["pareto", "dominated-novelty"], ["nsga2", None], "one of 'pareto', 'dominated-novelty'"),
+    ("dns_neighbors", [1, 3, 10_000], [0, 10_001, 3.0, None], "a whole number from 1 to 10,000"),
     ("variation", ["gaussian", "iso-line"], ["line", "", 1, None], "one of 'gaussian', 'iso-line'"),
     ("iso_sigma", [1e-300, 3], [0, -1, float("nan"), None, "1"], "a number above 0"),
     ("line_sigma", [0, 0.05, 3], [-0.1, float("nan"), float("inf"), None], "a number from 0 to 1,000,000"),
@@ -214,6 +217,26 @@ def test_what_the_user_gives_wins_over_method_and_preset():
             "Parameter archive_selection must be 'uniform' for random, which measures no novelty, not 'most-novel'.",
         ),
         (
+            lambda: quick_search("dns", selection="pareto"),
+            "Parameter selection must be 'dominated-novelty' for dns, which is that selection, not 'pareto'.",
+        ),
+        (
+            lambda: quick_search("map-elites", selection="dominated-novelty"),
+            "Parameter selection must be 'pareto' for map-elites, whose elites compete within their cells only, not 'dominated-novelty'.",
+        ),
+        (
+            lambda: quick_search("taxons", selection="dominated-novelty"),
+            "Parameter selection must be 'pareto' for taxons, which selects by one objective at a time, not 'dominated-novelty'.",
+        ),
+        (
+            lambda: quick_search("random", selection="dominated-novelty"),
+            "Parameter selection must be 'pareto' for random, which selects nothing, not 'dominated-novelty'.",
+        ),
+        (
+            lambda: quick_search("dns", emitters=True),
+            "Parameter emitters must be false for dns, whose archive is its population, not True.",
+        ),
+        (
             lambda: quick_search("map-elites", NoTruthTask()),
             "Task 'no-truth' has no ground-truth descriptor, which the grid of map-elites needs",
         ),
@@ -222,7 +245,7 @@ def test_what_the_user_gives_wins_over_method_and_preset():
                 lambda algo=algo: quick_search(algo, NoTruthTask()),
                 "Task 'no-truth' has no ground-truth descriptor, so its behav",
             )
-            for algo in ("ns", "serene", "moo-nr")
+            for algo in ("ns", "serene", "moo-nr", "dns")
         ),
     ],
 )
@@ -253,7 +276,21 @@ def test_methods_are_those_of_the_paper():
     assert METHODS["map-elites"].parameters == {**truth, "offspring_per_parent": 1}
     assert choices("random") == ((), False, False, "continued", {"descriptor": "none"})
     assert isinstance(METHODS["random"].explorer, RandomExplorer)
-    assert len(METHODS) == 12
+
+
+def test_methods_beside_the_paper_have_the_values_of_their_authors():
+    authors = {
+        "selection": "dominated-novelty",
+        "population_size": 1024,
+        "parents_per_generation": 256,
+        "offspring_per_parent": 1,
+        "variation": "iso-line",
+    }
+    assert METHODS["dns"].parameters == {"descriptor": "ground-truth", **authors}
+    assert METHODS["dns-learned"].parameters == authors
+    for preset in ("default", "paper", "published-code"):
+        resolved = METHODS["dns"].resolve(preset)
+        assert (resolved.dns_neighbors, resolved.iso_sigma, resolved.line_sigma) == (3, 0.005, 0.05)
 
 
 def test_several_kinds_are_given_with_commas_or_as_a_list():

@@ -95,6 +95,12 @@ class Containers:
         self.novelty_archive.append(policies)
         self.references.archive(policies)
 
+    def replace_novel(self, policies: PolicySet) -> None:
+        """Replace all policies of the novelty archive, in a method that keeps its population there."""
+        self.novelty_archive = GrowingSet(policies)
+        self.novelty_archive.append(policies)
+        self.index()
+
     def store_rewarding(self, policies: PolicySet) -> None:
         """Store policies in the reward archive."""
         self.reward_archive.append(policies)

@@ -12,6 +12,7 @@ from typing import Any
 
 from stax.errors import InvalidInputError, no_such
 from stax.search.explorers.alternating import AlternatingExplorer
+from stax.search.explorers.dominated_novelty import DominatedNoveltyExplorer
 from stax.search.explorers.explorer import Explorer
 from stax.search.explorers.grid import GridExplorer
 from stax.search.explorers.population import PopulationExplorer
@@ -72,6 +73,14 @@ _EITHER = AlternatingExplorer("novelty", "surprise")
 _NOVELTY = PopulationExplorer("novelty")
 _LAST_OBSERVATION = {"descriptor_samples": 1}
 _GROUND_TRUTH = {"descriptor": "ground-truth"}
+_DOMINATED_NOVELTY = {
+    "selection": "dominated-novelty",
+    "population_size": 1024,
+    "parents_per_generation": 256,
+    "offspring_per_parent": 1,
+    "variation": "iso-line",
+}
+"""Values of the authors of Dominated Novelty Search."""
 # What a continued autoencoder has learned in many short episodes, one that starts from scratch must learn in each.
 _LONG_TRAINING = {"default": {"max_images_per_episode": 20_000}}
 
@@ -169,6 +178,24 @@ METHODS = {
             "#555555",
             emitters=False,
             parameters=_GROUND_TRUTH,
+        ),
+        Method(
+            "dns",
+            "dns",
+            "dominated novelty search in the ground-truth space: policies survive far from all that are as good",
+            DominatedNoveltyExplorer(),
+            "#AA4499",
+            emitters=False,
+            parameters={**_GROUND_TRUTH, **_DOMINATED_NOVELTY},
+        ),
+        Method(
+            "dns-learned",
+            "dns-learned",
+            "dns in a learned space",
+            DominatedNoveltyExplorer(),
+            "#117733",
+            emitters=False,
+            parameters=_DOMINATED_NOVELTY,
         ),
         Method(
             "random",

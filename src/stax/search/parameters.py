@@ -52,6 +52,13 @@ class Parameters(CheckedParameters):
     offspring_per_parent: int = parameter(
         2, "mutated copies of each member of the population per generation", WholeNumber(1, 10_000), "m"
     )
+    parents_per_generation: int | None = parameter(
+        None,
+        "parents drawn uniformly and with replacement for each generation of exploration",
+        OrNone(
+            _POLICIES, "every member of the population once; population_size draws where parents do not come from Algorithm 2"
+        ),
+    )
     mutation_sigma: float = parameter(
         0.5, "standard deviation of mutations in exploration", Number(0, LARGEST_GENE, above=True), "sigma"
     )
@@ -90,6 +97,15 @@ class Parameters(CheckedParameters):
         "not-worse",
         "which newcomers replace the elite of their cell in MAP-Elites: those with at least its reward (not-worse), or with more (better)",
         Choice(("not-worse", "better")),
+    )
+    selection: str = parameter(
+        "pareto",
+        "how exploration selects its population: by the objectives of the method, with NSGA-II if there are several (pareto), or by the"
+        " distance from policies with at least the same reward (dominated-novelty)",
+        Choice(("pareto", "dominated-novelty")),
+    )
+    dns_neighbors: int = parameter(
+        3, "nearest policies of at least the same reward that dominated novelty is the mean distance to", WholeNumber(1, 10_000)
     )
     population_update: str = parameter(
         "selection",
@@ -206,6 +222,11 @@ class Parameters(CheckedParameters):
     scale_observations: bool = parameter(
         True, "whether that difference is divided by its standard deviation over the training set", Flag()
     )
+
+    @property
+    def parent_count(self) -> int:
+        """Number of parents of a generation of exploration."""
+        return self.parents_per_generation or self.population_size
 
 
 _PAPER = {

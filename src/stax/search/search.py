@@ -271,7 +271,8 @@ class Search:
     @property
     def uses_surprise(self) -> bool:
         """Whether selection needs the surprise of policies."""
-        return "surprise" in self.method.explorer.objectives and self.parameters.population_update == "selection"
+        by_objectives = self.parameters.selection == "pareto" and self.parameters.population_update == "selection"
+        return "surprise" in self.method.explorer.objectives and by_objectives
 
     @property
     def chunk_phase(self) -> Phase:

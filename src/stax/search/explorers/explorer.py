@@ -44,6 +44,10 @@ class Explorer(ABC):
     """Values of the parameter `descriptor` that it works with."""
     descriptors_because: str = "which compares behaviours"
     """Reason for that, as part of a sentence."""
+    selections: tuple[str, ...] = ("pareto",)
+    """Values of the parameter `selection` that it works with."""
+    selections_because: str = ""
+    """Reason for that, as part of a sentence."""
     no_emitters_because: str = ""
     """Reason why there can be no emitters, as part of a sentence; empty if there can."""
     needs_grid: bool = False
@@ -51,12 +55,8 @@ class Explorer(ABC):
 
     def check(self, method: str, parameters: Parameters) -> None:
         """Raise `stax.InvalidInputError` if the method cannot work with these parameters."""
-        if parameters.descriptor not in self.descriptors:
-            *others, last = map(repr, self.descriptors)
-            allowed = f"{', '.join(others)} or {last}" if others else last
-            raise InvalidInputError(
-                f"Parameter descriptor must be {allowed} for {method}, {self.descriptors_because}, not {parameters.descriptor!r}."
-            )
+        _check_allowed(method, "descriptor", parameters.descriptor, self.descriptors, self.descriptors_because)
+        _check_allowed(method, "selection", parameters.selection, self.selections, self.selections_because)
         if parameters.emitters and self.no_emitters_because:
             raise InvalidInputError(f"Parameter emitters must be false for {method}, {self.no_emitters_because}, not True.")
 
@@ -93,18 +93,20 @@ class Explorer(ABC):
         return genomes, np.full(count, -1)
 
     @staticmethod
-    def offspring_of(
-        search: Search, parents: PolicySet, mates: PolicySet | None = None
-    ) -> Generator[Batch | None, Answer | None, PolicySet]:
+    def drawn_parents(search: Search, pool: PolicySet) -> PolicySet:
+        """Draw the parents of a generation from these policies, uniformly and with replacement."""
+        return pool.take(search.random.parents.integers(len(pool), size=search.parameters.parent_count))
+
+    @staticmethod
+    def offspring_of(search: Search, parents: PolicySet, mates: PolicySet) -> Generator[Batch | None, Answer | None, PolicySet]:
         """Evaluate m variations of each parent.
 
         Args:
             search: the search.
             parents: the parents.
-            mates: policies among which a second parent is drawn uniformly, where variation needs one; the parents if None.
+            mates: policies among which a second parent is drawn uniformly, where variation needs one.
         """
         parameters, rng = search.parameters, search.random.mutation
-        mates = parents if mates is None else mates
         parents = parents.take(np.repeat(np.arange(len(parents)), parameters.offspring_per_parent))
         if parameters.variation == "iso-line":
             others = mates.genome[search.random.parents.integers(len(mates), size=len(parents))]
@@ -113,3 +115,11 @@ class Explorer(ABC):
         else:
             genomes = mutate(parents.genome, parameters.mutation_sigma, rng, search.bounds)
         return (yield from search.evaluate(genomes, parents.id, Origin.EXPLORATION))
+
+
+def _check_allowed(method: str, name: str, value: str, allowed: tuple[str, ...], because: str) -> None:
+    """Raise `stax.InvalidInputError` for a value of a parameter that the method does not work with."""
+    if value not in allowed:
+        *others, last = map(repr, allowed)
+        choices = f"{', '.join(others)} or {last}" if others else last
+        raise InvalidInputError(f"Parameter {name} must be {choices} for {method}, {because}, not {value!r}.")
