@@ -18,7 +18,17 @@ from stax.search.policy_set import PolicySet
 from stax.search.state import State
 from toy_tasks import SquareTask
 
-LEARNED = ("stax", "stax-single", "stax-alt-multi", "stax-alt-single", "stax-nt", "stax-reset", "taxons", "dns-learned")
+LEARNED = (
+    "stax",
+    "stax-single",
+    "stax-alt-multi",
+    "stax-alt-single",
+    "stax-nt",
+    "stax-reset",
+    "taxons",
+    "dns-learned",
+    "aurora",
+)
 GIVEN = ("serene", "ns", "map-elites", "moo-nr", "dns", "random")
 METHODS = LEARNED + GIVEN
 DOMINATED_NOVELTY = ("dns", "dns-learned")

@@ -38,6 +38,15 @@ EDGES = [
     ("parents_per_generation", [1, 256, None], [0, 2.5, True], "a whole number from 1 to 1,000,000, or none (every member"),
     ("selection", ["pareto", "dominated-novelty"], ["nsga2", None], "one of 'pareto', 'dominated-novelty'"),
     ("dns_neighbors", [1, 3, 10_000], [0, 10_001, 3.0, None], "a whole number from 1 to 10,000"),
+    ("container_size", [2, 500], [1, 2.5, None], "a whole number from 2 to 1,000,000"),
+    ("container_control", ["csc", "vat"], ["pid", None], "one of 'csc', 'vat'"),
+    ("container_gain", [0.001, 0.5], [0, 0.6, None, float("nan")], "a number above 0 and at most 0.5"),
+    ("container_refill", [1, 10], [0, 1.5, None], WORDS_FROM_ONE),
+    ("container_tolerance", [0, 0.1, 1], [-0.1, 1.1, None], "a number from 0 to 1"),
+    ("container_vat_factor", [0.5, 25], [0, -1, float("inf"), None], "a number above 0"),
+    ("container_rewards", [True, False], [1, "true", None], "true or false"),
+    ("training_growth", [1, 10], [0, 2.5, None], WORDS_FROM_ONE),
+    ("training_limit", [1, 15_000, None], [0, 1.5], "a whole number from 1 to 1,000,000,000, or none (no limit)"),
     ("variation", ["gaussian", "iso-line"], ["line", "", 1, None], "one of 'gaussian', 'iso-line'"),
     ("iso_sigma", [1e-300, 3], [0, -1, float("nan"), None, "1"], "a number above 0"),
     ("line_sigma", [0, 0.05, 3], [-0.1, float("nan"), float("inf"), None], "a number from 0 to 1,000,000"),
@@ -233,6 +242,14 @@ def test_what_the_user_gives_wins_over_method_and_preset():
             "Parameter selection must be 'pareto' for random, which selects nothing, not 'dominated-novelty'.",
         ),
         (
+            lambda: quick_search("aurora", emitters=True),
+            "Parameter emitters must be false for aurora, whose container is all that it keeps, not True.",
+        ),
+        (
+            lambda: quick_search("aurora", selection="dominated-novelty"),
+            "Parameter selection must be 'pareto' for aurora, whose policies compete with their nearest neighbour only",
+        ),
+        (
             lambda: quick_search("dns", emitters=True),
             "Parameter emitters must be false for dns, whose archive is its population, not True.",
         ),
@@ -288,7 +305,12 @@ def test_methods_beside_the_paper_have_the_values_of_their_authors():
     }
     assert METHODS["dns"].parameters == {"descriptor": "ground-truth", **authors}
     assert METHODS["dns-learned"].parameters == authors
+    growing = {"training_growth": 10, "training_limit": 15_000}
+    assert METHODS["aurora"].parameters == {"population_size": 128, "offspring_per_parent": 1, **growing}
     for preset in ("default", "paper", "published-code"):
+        resolved = METHODS["aurora"].resolve(preset)
+        assert (resolved.container_size, resolved.container_gain, resolved.container_tolerance) == (10_000, 10_000 * 5e-6, 0.1)
+        assert (resolved.novelty_neighbors, resolved.container_refill, resolved.container_vat_factor) == (15, 10, 25)
         resolved = METHODS["dns"].resolve(preset)
         assert (resolved.dns_neighbors, resolved.iso_sigma, resolved.line_sigma) == (3, 0.005, 0.05)
 

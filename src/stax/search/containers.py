@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from stax.errors import InvalidInputError
 from stax.representation.space import DescriptorSpace, UndescribedError
+from stax.search.distance_container import DistanceContainer
 from stax.search.emitters.buffer import EmitterBuffer
 from stax.search.emitters.emitter_kind import EmitterKind
 from stax.search.emitters.emitter_state import capture_emitters, check_described, checked_policies, restore_emitters
@@ -34,8 +35,8 @@ class Containers:
     """Gamma_g^m, those of the last generation."""
     around: PolicySet
     """Population and offspring, each policy once."""
-    novelty_archive: GrowingSet | Elites
-    """A_Nov; for MAP-Elites, the grid of elites."""
+    novelty_archive: GrowingSet | Elites | DistanceContainer
+    """A_Nov; the grid of elites for MAP-Elites, the container for AURORA."""
     reward_archive: GrowingSet
     """A_Rew"""
     candidates: CandidateBuffer
@@ -182,6 +183,8 @@ class Containers:
             policies = held if isinstance(held, PolicySet) else held.policies
             arrays |= {f"{name}.{column}": values for column, values in policies.columns().items()}
         emitters, numbers = capture_emitters(self.emitters, like=self.population)
+        if isinstance(self.novelty_archive, DistanceContainer):
+            numbers = {**numbers, "container": self.novelty_archive.numbers()}
         return {**arrays, **emitters}, numbers
 
     def restore(self, arrays: Mapping[str, NDArray[Any]], numbers: Mapping[str, Any], evaluations: int) -> None:
@@ -193,6 +196,8 @@ class Containers:
         self.make(sets["population"])
         self.population, self.offspring = sets["population"], sets["offspring"]
         self.novelty_archive.append(sets["novelty_archive"])
+        if isinstance(self.novelty_archive, DistanceContainer):
+            self.novelty_archive.restore(numbers["container"], evaluations)
         self.reward_archive.append(sets["reward_archive"])
         if not self._method.emitters and (len(sets["candidates"]) or numbers["emitter_kinds"]):
             raise InvalidInputError(f"The state has emitters or their candidates, but {self._method.name} has no emitters.")

@@ -113,6 +113,48 @@ class Parameters(CheckedParameters):
         " population (frozen)",
         Choice(("selection", "frozen")),
     )
+    container_size: int = parameter(10_000, "policies that the container of AURORA aims to hold", _TWO_POLICIES, "N")
+    container_control: str = parameter(
+        "csc",
+        "how AURORA sets the distance that policies in its container keep: it rises and falls in every generation with the number of"
+        " policies (csc, container size control), or follows from the largest distance after each training (vat, volume adaptive"
+        " threshold)",
+        Choice(("csc", "vat")),
+    )
+    container_gain: float = parameter(
+        0.05,
+        "change of that distance in a generation as a share of it, for an empty container, with container_control=csc",
+        Number(0, 0.5, above=True),
+        "K N",
+    )
+    container_refill: int = parameter(
+        10,
+        "generations after which the container is emptied and refilled, with container_control=csc",
+        WholeNumber(1, _MILLION),
+    )
+    container_tolerance: float = parameter(
+        0.1,
+        "how much worse a policy may be in one respect than the one whose place it takes in the container",
+        _SHARE,
+        "epsilon",
+    )
+    container_vat_factor: float = parameter(
+        25.0,
+        "policies that would fill the container as multiples of container_size, with container_control=vat",
+        Number(0, _MILLION, above=True),
+        "c",
+    )
+    container_rewards: bool = parameter(
+        True, "whether policies compete by their rewards in the container; without, the first one keeps its place", Flag()
+    )
+    training_growth: int = parameter(
+        1, "chunks of exploration by which the interval between training episodes grows each time", WholeNumber(1, _MILLION)
+    )
+    training_limit: int | None = parameter(
+        None,
+        "chunks of exploration between training episodes at most",
+        OrNone(WholeNumber(1, MOST_EVALUATIONS), "no limit"),
+    )
     chunk_size: int = parameter(
         100, "evaluations the scheduler gives to a phase at a time", WholeNumber(1, MOST_EVALUATIONS), "K_Bud"
     )

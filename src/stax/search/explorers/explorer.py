@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stax.errors import InvalidInputError
+from stax.search.distance_container import DistanceContainer
 from stax.search.grid import Elites, Grid
 from stax.search.policy_set import GrowingSet, PolicySet
 from stax.search.variation import iso_line, mutate, random_genomes
@@ -22,6 +23,7 @@ from stax.search.vocabulary import Origin
 from stax.tasks.task import Genomes
 
 if TYPE_CHECKING:
+    from stax.search.containers import Containers
     from stax.search.parameters import Parameters
     from stax.search.search import Answer, Batch, Search
 
@@ -60,7 +62,9 @@ class Explorer(ABC):
         if parameters.emitters and self.no_emitters_because:
             raise InvalidInputError(f"Parameter emitters must be false for {method}, {self.no_emitters_because}, not True.")
 
-    def make_archive(self, parameters: Parameters, grid: Grid | None, like: PolicySet) -> GrowingSet | Elites:
+    def make_archive(
+        self, parameters: Parameters, grid: Grid | None, like: PolicySet
+    ) -> GrowingSet | Elites | DistanceContainer:
         """Make the empty novelty archive A_Nov, for policies with columns like these."""
         return GrowingSet(like)
 
@@ -85,6 +89,14 @@ class Explorer(ABC):
     @abstractmethod
     def generation(self, search: Search) -> Asking:
         """Generate and evaluate offspring, and update the containers of the search."""
+
+    def training_set(self, containers: Containers) -> tuple[PolicySet, PolicySet]:
+        """Return what the autoencoder is trained on: the newest policies, which come first, and archived ones."""
+        return containers.dataset()
+
+    def after_training(self, search: Search) -> None:
+        """Update the containers after all descriptors have changed."""
+        return
 
     @staticmethod
     def draw(search: Search, count: int) -> tuple[Genomes, NDArray[np.int64]]:

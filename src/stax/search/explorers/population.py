@@ -24,7 +24,7 @@ class PopulationExplorer(Explorer):
     """
 
     name = "population"
-    selections = ("pareto", "dominated-novelty")
+    selections: tuple[str, ...] = ("pareto", "dominated-novelty")
 
     def __init__(self, *objectives: str) -> None:
         self.objectives = objectives
