@@ -193,9 +193,13 @@ class Containers:
         sets = {name: checked_policies(arrays, name, task, size, evaluations) for name in _SETS}
         for name, policies in sets.items():
             check_described(policies, name)
+        if not len(sets["population"]):
+            raise InvalidInputError("The state has no population.")
         self.make(sets["population"])
         self.population, self.offspring = sets["population"], sets["offspring"]
         self.novelty_archive.append(sets["novelty_archive"])
+        if isinstance(self.novelty_archive, Elites | DistanceContainer) and not len(self.novelty_archive):
+            raise InvalidInputError("The state's novelty archive is empty, but parents are drawn from it.")
         if isinstance(self.novelty_archive, DistanceContainer):
             self.novelty_archive.restore(numbers["container"], evaluations)
         self.reward_archive.append(sets["reward_archive"])
