@@ -145,6 +145,8 @@ LONGEST_TRAINING = ("20,000 images", "no limit")
 """Amounts that take minutes to hours of training; they are tried with one seed."""
 FINALISTS = ("2,000 images", "2,000 images, not scaled", "one epoch over all", "8,000 images")
 """Amounts that are compared at 100,000 evaluations, too."""
+WITH_EMITTERS = ("2,000 images", "8,000 images")
+"""Amounts that are also compared in the complete method, with emitters."""
 
 
 def _learning() -> Iterator[Run]:
@@ -155,7 +157,9 @@ def _learning() -> Iterator[Run]:
     for seed in range(3):
         for task in TASKS:
             yield from _learning_runs(task, seed, 100_000, FINALISTS)
-            for name in FINALISTS:
+    for seed in range(3):
+        for task in TASKS:
+            for name in WITH_EMITTERS:
                 yield Run(task, f"{name}, stax", "stax", seed, 100_000, parameters=LEARNING[name])
     for name in LONGEST_TRAINING:
         for task in TASKS:

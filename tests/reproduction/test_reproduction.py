@@ -109,14 +109,12 @@ def test_archives_drawn_are_those_of_the_run_that_covered_most(folder, runs):
     for (key, task), (exploring, rewarded) in drawn.items():
         best = max(runs.group(task, key).group.runs, key=lambda run: run.coverage)
         ends = archive_ends(best)
-        np.testing.assert_array_equal(exploring, ends.exploring)
-        assert len(rewarded) == len(ends.rewarded)
         result = load(folder / "runs" / f"{task}-{key}-{best.config.seed}")
-        for axis in range(2):
-            own = np.sort(archive_ends(result).exploring[:, axis])
-            np.testing.assert_allclose(
-                np.sort(exploring[:, axis]), own, rtol=0, atol=1e-2 * np.ptp(result.task.ground_truth_bounds)
-            )
+        np.testing.assert_allclose(exploring, result.task.picture_place(ends.exploring), rtol=0, atol=2e-3)
+        assert len(rewarded) == len(ends.rewarded)
+        # The record keeps rounded places, not always in the order of the archive.
+        own = result.task.picture_place(archive_ends(result).exploring)
+        np.testing.assert_allclose(np.sort(exploring, axis=0), np.sort(own, axis=0), rtol=0, atol=1e-2)
 
 
 @pytest.mark.parametrize("item", ["fig-ablation", "fig-training"])

@@ -240,6 +240,15 @@ def test_a_film_shows_what_the_rollout_did():
         assert np.array_equal(picture, fitted(env.render(), 96))
 
 
+def test_a_film_of_an_episode_that_ends_early_keeps_its_last_picture():
+    task = stax.make_task(WALK)
+    genome = genomes_for(task, 1)[0]
+    end = len(task.trajectory(genome)) - 1
+    *_, last, beyond, far_beyond = task.film(genome, [0, end, end + 1, end + 5], 96)
+    assert np.array_equal(last, beyond)
+    assert np.array_equal(last, far_beyond)
+
+
 @settings(max_examples=40, deadline=None)
 @given(st.lists(st.integers(1, 6), min_size=2, max_size=4), st.integers(1, 7), st.integers(0, 2**32 - 1))
 def test_networks_side_by_side_are_each_for_itself(sizes, count, seed):

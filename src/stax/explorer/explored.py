@@ -97,7 +97,8 @@ class Explored:
                 with suppress(InvalidInputError, OSError):
                     prepare(0)
 
-        threading.Thread(target=work, daemon=True).start()
+        # Not a daemon: a thread that is still importing packages when the interpreter ends makes it abort.
+        threading.Thread(target=work).start()
 
     def _run(self, number: int) -> _Run:
         if not 0 <= number < len(self._runs):

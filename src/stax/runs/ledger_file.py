@@ -162,10 +162,20 @@ def _decoded(table: pyarrow.Table, name: str, parts: Sequence[str]) -> NDArray[A
     if name == "origin":
         codes = table.column(name).combine_chunks().dictionary_encode()
         known = np.array([ORIGINS.index(word) for word in codes.dictionary.to_pylist()], np.int8)
-        return np.asarray(known[codes.indices.to_numpy()]) if len(known) else np.empty(0, np.int8)
-    arrays = [np.asarray(table.column(part).to_numpy()) for part in parts]
+        return np.asarray(known[np.from_dlpack(codes.indices)]) if len(known) else np.empty(0, np.int8)
+    arrays = [_as_numpy(table.column(part)) for part in parts]
     if any(array.dtype != np.dtype(_DTYPES.get(name, "i8")) for array in arrays):
         raise TypeError(name)
     if name == "ground_truth":
         return np.stack(arrays, axis=1) if arrays else np.empty((len(table), 0))
     return arrays[0]
+
+
+def _as_numpy(column: pyarrow.ChunkedArray) -> NDArray[Any]:
+    """Return a column as an array. `ChunkedArray.to_numpy` does the same, but imports pandas, which takes a second."""
+    import pyarrow
+
+    values = column.combine_chunks()
+    if pyarrow.types.is_boolean(values.type):
+        return np.from_dlpack(values.cast(pyarrow.int8())).astype(np.bool_)
+    return np.from_dlpack(values).copy()

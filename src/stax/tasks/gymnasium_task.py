@@ -318,9 +318,15 @@ class GymnasiumTask(Task):
     def film(self, genome: ArrayLike, steps: Sequence[int], size: int = 512) -> Iterator[Picture]:
         one = self._one(genome)
         drawn = self._new_environment(render=True)
+        yielded = 0
         for step, _ in enumerate(self._runner.moments(one, drawn)):
+            if step == 0 or step in steps:
+                picture = fitted(self._drawing(drawn), size)
             if step in steps:
-                yield fitted(self._drawing(drawn), size)
+                yielded += 1
+                yield picture
+        # An environment with random numbers of its own may end earlier this time: its last picture stays.
+        yield from [picture] * (len(steps) - yielded)
 
     def _one(self, genome: ArrayLike) -> NDArray[np.float64]:
         one: NDArray[np.float64] = check_genomes(np.asarray(genome)[None], self.genome_size)[0]
