@@ -3,6 +3,7 @@
 python tests/digest_runs.py               # compare all runs with the table; exit code 1 if any differs
 python tests/digest_runs.py --write       # make the table anew: see "Frozen results" in CONTRIBUTING.md
 python tests/digest_runs.py "stax on hard-maze" "ns on curling"
+python tests/digest_runs.py --write "dns on curling"    # add the rows of new runs, and leave the others as they are
 """
 
 from __future__ import annotations
@@ -27,12 +28,14 @@ TABLE = Path(__file__).parent / "data" / "digests.json"
 METHODS = (
     *("stax", "stax-single", "stax-alt-multi", "stax-alt-single", "stax-nt", "stax-reset", "taxons"),
     *("serene", "ns", "map-elites", "moo-nr", "random"),
+    *("dns", "dns-learned", "aurora"),
 )
 SEEDS = {"curling": 5, "hard-maze": 3, "redundant-arm": 3}
 """Tasks, each with a seed that finds rewards early."""
 SHORT: dict[str, Any] = {
     "budget": 700,
     "population_size": 40,
+    "parents_per_generation": None,
     "emitter_population": 4,
     "bootstrap_generations": 2,
     "max_images_per_episode": 200,
@@ -97,13 +100,16 @@ def digests_of(name: str) -> dict[str, str]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("runs", nargs="*", help="names of runs (default all)")
-    parser.add_argument("--write", action="store_true", help="make the table anew")
+    parser.add_argument("--write", action="store_true", help="make the table anew, or the rows of the runs named")
     options = parser.parse_args()
     if not stax_command.processor_has_avx2():
         print(f"There are no digests for this processor: the table is for {PORTABLE} numerics, which need AVX2 on Linux.")
         return 3
     if options.write:
-        table = {"results_version": stax.RESULTS_VERSION, "runs": {name: digests_of(name) for name in RUNS}}
+        known = json.loads(TABLE.read_text())["runs"] if options.runs else {}
+        found = {name: digests_of(name) for name in options.runs or RUNS}
+        runs = {name: found.get(name, known.get(name)) for name in RUNS if name in found or name in known}
+        table = {"results_version": stax.RESULTS_VERSION, "runs": runs}
         TABLE.write_text(json.dumps(table, indent=1) + "\n")
         return 0
     wrong = differences(options.runs or list(RUNS))

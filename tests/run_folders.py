@@ -21,6 +21,7 @@ STAX = Path(sys.executable).parent / "stax"
 TASK = "troubled_tasks:TroubledTask"
 QUICK: dict[str, Any] = {
     "population_size": 12,
+    "parents_per_generation": None,
     "chunk_size": 24,
     "emitter_population": 3,
     "bootstrap_generations": 2,

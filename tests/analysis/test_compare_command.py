@@ -44,7 +44,8 @@ def test_the_table(runs, output):
     heading = ["seeds", "median", "(range)", "p", "(Holm)", "A", "verdict", "evaluations", "to", "80", "%", "of", "1"]
     assert lines[1].split() == heading
     assert [line for line in lines[2:-1] if not line.startswith("  ")] == [
-        *("coverage", "coverage by exploration"),
+        *("coverage", "coverage by exploration", "QD-score"),
+        *("cells with reward 0.2", "cells with reward 0.5", "cells with reward 0.8"),
         *("best reward, lower left", "best archived reward, lower left"),
         *("best reward, upper right", "best archived reward, upper right"),
         *("best reward, upper left", "best archived reward, upper left"),
@@ -102,7 +103,7 @@ def test_files(runs, tmp_path, capsys):
     with table.open(newline="") as file:
         rows = list(csv.DictReader(file))
     assert tuple(rows[0]) == COLUMNS
-    assert len(rows) == 3 * 11
+    assert len(rows) == 3 * 15
     assert {row["method"] for row in rows} == {"stax-nt", "serene", "ns"}
     serene = next(row for row in rows if (row["measure"], row["method"]) == ("coverage", "serene"))
     shares = sorted(summary(runs / f"serene-{seed}")["coverage"] for seed in range(5))
@@ -112,7 +113,7 @@ def test_files(runs, tmp_path, capsys):
     page = (out / "comparison.md").read_text()
     assert page.startswith("# Comparison\n\n## redundant-arm after 500 evaluations, all with")
     assert "### best reward, upper left\n\n| method | seeds |" in page
-    assert page.count("\n| ns |") == 11
+    assert page.count("\n| ns |") == 15
     assert page.rstrip().endswith("![reward over evaluations](reward-over-evaluations.png)")
     # Again into the same folder: the same bytes.
     before = {path.name: path.read_bytes() for path in out.iterdir()}

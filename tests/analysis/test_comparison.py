@@ -158,13 +158,20 @@ def test_every_measure_is_compared_with_the_reference(runs):
     (task,) = compared.tasks
     assert task.against == "ns"
     measures = [(family[0].measure, family[0].area) for family in task.families]
-    assert measures == [("coverage", ""), ("coverage by exploration", "")] + [
+    profile = [(f"cells with reward {level}", "") for level in (0.2, 0.5, 0.8)]
+    assert measures == [("coverage", ""), ("coverage by exploration", ""), ("QD-score", ""), *profile] + [
         (measure, area)
         for area in task.runs.areas
         for measure in ("best reward", "best archived reward", "evaluations to 80 %")
     ]
     summaries = {folder.name: json.loads((folder / "summary.json").read_text()) for folder in runs.iterdir()}
-    coverage, rewards, archived, soon = task.families[0], *task.families[2:5]
+    coverage, rewards, archived, soon = task.families[0], *task.families[6:9]
+    columns = ("qd_score", "profile_0.2", "profile_0.5", "profile_0.8")
+    for column, family in zip(columns, task.families[2:6], strict=True):
+        for finding in family:
+            folders = [runs / f"{finding.label}-{seed}" for seed in range(len(finding.values))]
+            expected = [stax.load(folder).metrics[-1][column] for folder in folders]
+            np.testing.assert_allclose(finding.values, expected, atol=1e-12)
     assert [finding.label for finding in coverage] == ["stax-nt", "serene", "ns"]
     for finding in coverage:
         assert finding.values == [summaries[f"{finding.label}-{seed}"]["coverage"] for seed in range(len(finding.values))]
@@ -225,7 +232,7 @@ def test_unfinished_runs_are_refused(own_runs):
 
 def test_one_group_alone(runs):
     (task,) = compare_runs(find_runs([runs / "ns-0"])).tasks
-    assert [finding.comparison for family in task.families for finding in family] == [None] * 10
+    assert [finding.comparison for family in task.families for finding in family] == [None] * 14
     assert [group.label for group in task.groups] == ["ns"]
 
 

@@ -29,12 +29,14 @@ from stax.analysis.measures import (
     max_reward_curves,
     measure,
     measure_recorded,
+    profile_curves,
+    qd_score_curve,
     random_similarity,
     reconstruction_error,
 )
 from stax.runs.config import make_config
 from stax.runs.reader import RunReader
-from stax.search.grid import Coverage, Grid
+from stax.search.grid import PROFILE_LEVELS, Coverage, Grid
 from stax.search.policy_set import PolicySet
 from toy_tasks import NoTruthTask, SquareTask
 
@@ -95,9 +97,41 @@ def test_coverage_never_falls_and_is_what_the_search_counts(ends, random, cells)
     shares = [0.0]
     for end, without in zip(ends, failed, strict=True):
         if not without:
-            counted.add(end[None])
+            counted.add(end[None], np.zeros(1))
         shares.append(counted.share)
     assert curve.at(np.arange(len(ends) + 1)).tolist() == shares
+
+
+@given(
+    arrays.arrays(np.float64, st.tuples(st.integers(0, 40), st.just(2)), elements=st.floats(-0.5, 1.5)),
+    st.randoms(use_true_random=False),
+    st.integers(1, 7),
+)
+def test_qd_score_and_profile_never_fall_and_are_what_the_search_counts(ends, random, cells):
+    failed = np.array([random.random() < 0.3 for _ in ends], bool)
+    reward = np.array([random.choice([0.0, 0.0, 0.2, 0.5, 0.7, 1.0]) for _ in ends], float)
+    grid = Grid(UNIT, cells)
+    score, profile = qd_score_curve(ends, reward, failed, grid), profile_curves(ends, reward, failed, grid)
+    assert (np.diff(score.values) > 0).all()
+    counted = Coverage(grid)
+    scores, shares = [0.0], [[0.0] * len(PROFILE_LEVELS)]
+    for end, value, without in zip(ends, reward, failed, strict=True):
+        if not without:
+            counted.add(end[None], np.array([value]))
+        scores.append(counted.qd_score)
+        shares.append([counted.profile(level) for level in PROFILE_LEVELS])
+    times = np.arange(len(ends) + 1)
+    np.testing.assert_allclose(score.at(times), scores, atol=1e-12)
+    assert np.stack([curve.at(times) for curve in profile], axis=1).tolist() == shares
+
+
+def test_qd_score_on_a_case_computed_by_hand():
+    """Two policies in one cell, one in another, one that failed, one without reward."""
+    ends = np.array([[0.1, 0.1], [0.9, 0.9], [0.12, 0.1], [0.5, 0.5], [0.6, 0.1]])
+    reward, failed = np.array([0.25, 0.5, 0.75, 1.0, 0.0]), np.array([False, False, False, True, False])
+    score = qd_score_curve(ends, reward, failed, Grid(UNIT, 4))
+    assert (score.evaluations.tolist(), score.values.tolist()) == ([0, 1, 2, 3], [0, 0.25, 0.75, 1.25])
+    assert [curve.last for curve in profile_curves(ends, reward, failed, Grid(UNIT, 4))] == [2 / 16, 2 / 16, 0]
 
 
 def test_highest_reward_per_area():

@@ -198,6 +198,9 @@ def test_the_numbers_are_those_of_the_summary(tabs, folders):
         assert fact(page, "status") == f"finished in {duration(said['seconds']['total'])}"
         assert fact(page, "found-evaluations") == f"{said['evaluations']:,}"
         assert fact(page, "found-coverage") == f"{100 * said['coverage']:.1f} %"
+        with (folders[name] / "metrics.csv").open(newline="") as file:
+            last = list(csv.DictReader(file))[-1]
+        assert fact(page, "found-qd_score") == f"{float(last['qd_score']):.2f}"
         assert fact(page, "found-novelty_archive_size") == f"{said['novelty_archive_size']:,}"
         learns, climbs = name == "arm", name != "grid"
         assert fact(page, "found-reward_archive_size") == (str(said["reward_archive_size"]) if climbs else "none")

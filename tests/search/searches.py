@@ -18,13 +18,31 @@ from stax.search.policy_set import PolicySet
 from stax.search.state import State
 from toy_tasks import SquareTask
 
-LEARNED = ("stax", "stax-single", "stax-alt-multi", "stax-alt-single", "stax-nt", "stax-reset", "taxons")
-GIVEN = ("serene", "ns", "map-elites", "moo-nr", "random")
+LEARNED = (
+    "stax",
+    "stax-single",
+    "stax-alt-multi",
+    "stax-alt-single",
+    "stax-nt",
+    "stax-reset",
+    "taxons",
+    "dns-learned",
+    "aurora",
+)
+GIVEN = ("serene", "ns", "map-elites", "moo-nr", "dns", "random")
 METHODS = LEARNED + GIVEN
+DOMINATED_NOVELTY = ("dns", "dns-learned")
 WITH_EMITTERS = ("stax", "stax-single", "stax-alt-multi", "stax-alt-single", "stax-nt", "stax-reset", "serene")
 
 
-QUICK: dict[str, Any] = {"population_size": 12, "max_epochs": 2, "code_size": 3, "archive_additions": 3, "novelty_neighbors": 4}
+QUICK: dict[str, Any] = {
+    "population_size": 12,
+    "parents_per_generation": None,
+    "max_epochs": 2,
+    "code_size": 3,
+    "archive_additions": 3,
+    "novelty_neighbors": 4,
+}
 """Parameters that make a run short."""
 
 
@@ -94,6 +112,17 @@ def novelty_by_definition(of: PolicySet, references: list[PolicySet], neighbors:
         distances = np.sort(np.sqrt(((where - here) ** 2).sum(axis=1))[ids != number])[:neighbors]
         novelty.append(distances.mean() if len(distances) else np.inf)
     return np.array(novelty)
+
+
+def dominated_novelty_by_definition(of: PolicySet, neighbors: int) -> np.ndarray:
+    """Each policy's mean distance to its nearest among the others with at least its reward; one by one."""
+    scores = []
+    for row in range(len(of)):
+        better = [other for other in range(len(of)) if other != row and of.reward[other] >= of.reward[row]]
+        distances = sorted(float(np.sqrt(((of.descriptor[row] - of.descriptor[other]) ** 2).sum())) for other in better)
+        nearest = distances[:neighbors]
+        scores.append(sum(nearest) / len(nearest) if nearest else np.inf)
+    return np.array(scores)
 
 
 def copied(part: PolicySet) -> PolicySet:

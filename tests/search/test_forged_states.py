@@ -24,7 +24,15 @@ ODD_VALUES = (REMOVED, None, "x", -1, 10**30, float("nan"))
 BUDGET = 260
 
 
+PARTS = {"stax": ("space",), "aurora": ("container", "novelty_archive", "training_interval")}
+"""Parts of the state of these methods that are changed; of others all parts."""
+
+
 def search_like(algo):
+    if algo == "aurora":
+        return quick_search(
+            algo, budget=BUDGET, chunk_size=30, container_size=20, container_refill=2, descriptor="ground-truth"
+        )
     return quick_search(
         algo,
         LevelsTask(20),
@@ -38,7 +46,7 @@ def search_like(algo):
     )
 
 
-@pytest.fixture(scope="module", params=["stax", "serene"])
+@pytest.fixture(scope="module", params=["stax", "serene", "aurora"])
 def state(request):
     """The last state of a search that is nearly done, as a file would hold it."""
     found = []
@@ -46,9 +54,10 @@ def state(request):
     finish(search_like(request.param), lambda search: found.append(copy.deepcopy(search.state())))
     last = found[-2]
     numbers = json.loads(json.dumps(last.numbers))
-    assert numbers["retired"] or request.param == "stax"
-    assert numbers["emitter_kinds"]
-    assert numbers["emitter_turns"]
+    assert numbers["retired"] or request.param in PARTS
+    if request.param != "aurora":
+        assert numbers["emitter_kinds"]
+        assert numbers["emitter_turns"]
     return request.param, State(last.arrays, numbers)
 
 
@@ -98,8 +107,8 @@ def take_up(algo, state):
 
 
 def numbers_to_change(algo, numbers):
-    """All of one method without an autoencoder, and what one with an autoencoder has besides."""
-    return [path for path in places(numbers) if algo != "stax" or path[0] == "space"]
+    """All of one method without an autoencoder, and what others have besides."""
+    return [path for path in places(numbers) if path[0] in PARTS.get(algo, numbers)]
 
 
 def check_all(algo, wrong):
@@ -143,7 +152,7 @@ def spoilt(array):
 @one_torch_thread()
 def test_every_array_of_a_state_may_be_wrong(state):
     algo, right = state
-    names = [name for name in right.arrays if algo != "stax" or name.startswith("space")]
+    names = [name for name in right.arrays if algo not in PARTS or name.startswith(PARTS[algo])]
     wrong = {}
     for name in names:
         others = {other: array for other, array in right.arrays.items() if other != name}
@@ -179,6 +188,16 @@ def test_a_checkpoint_whose_metrics_lack_a_key_is_refused_in_one_sentence(key, t
     said = capsys.readouterr().err
     assert f"has no {key}" in said
     assert len(said.splitlines()) == 1
+
+
+@pytest.mark.parametrize("algo", ["ns", "map-elites", "dns", "aurora"])
+def test_a_state_without_parents_is_refused(algo):
+    states = []
+    finish(search_like(algo), lambda search: states.append(copy.deepcopy(search.state())))
+    emptied = ("novelty_archive",) if algo in ("map-elites", "aurora") else ("population",)
+    arrays = {name: array[:0] if name.startswith(emptied) else array for name, array in states[1].arrays.items()}
+    with pytest.raises(stax.InvalidInputError, match=r"has no population|novelty archive is empty"):
+        search_like(algo).restore(State(arrays, states[1].numbers))
 
 
 def test_emitters_in_the_state_of_a_method_without_are_refused():

@@ -47,13 +47,24 @@ def test_no_two_cells_of_a_large_grid_share_a_number():
 def test_coverage_counts_cells_once():
     coverage = Coverage(Grid(SQUARE, 4))
     assert coverage.share == 0
-    coverage.add(np.array([[0.1, 0.1], [0.11, 0.12], [0.9, 0.1]]))
+    coverage.add(np.array([[0.1, 0.1], [0.11, 0.12], [0.9, 0.1]]), np.zeros(3))
     assert coverage.share == 2 / 16
-    coverage.add(np.array([[0.1, 0.1], [5, 0.1], [0.1, -2]]))
+    coverage.add(np.array([[0.1, 0.1], [5, 0.1], [0.1, -2]]), np.zeros(3))
     assert coverage.share == 3 / 16
     everywhere = np.stack(np.meshgrid(np.linspace(0, 1, 40), np.linspace(-2, 2, 40)), axis=-1).reshape(-1, 2)
-    coverage.add(everywhere)
+    coverage.add(everywhere, np.zeros(len(everywhere)))
     assert coverage.share == 1
+
+
+def test_qd_score_and_profile_on_a_case_computed_by_hand():
+    """Three cells with the best rewards 0.75, 0 and 0.5; a worse policy in a cell changes nothing."""
+    coverage = Coverage(Grid(SQUARE, 4))
+    assert (coverage.qd_score, coverage.profile(0.0)) == (0, 0)
+    coverage.add(np.array([[0.1, 0.1], [0.11, 0.12], [0.9, 0.1]]), np.array([0.25, 0.75, 0.0]))
+    coverage.add(np.array([[0.1, 0.1], [0.1, -2]]), np.array([0.5, 0.5]))
+    assert coverage.qd_score == 1.25
+    assert [coverage.profile(level) for level in (0.0, 0.5, 0.51, 0.75, 0.76)] == [3 / 16, 2 / 16, 1 / 16, 1 / 16, 0]
+    assert coverage.share == coverage.profile(0.0)
 
 
 def elites_of(grid: Grid, *, equals_replace: bool = False) -> Elites:

@@ -7,7 +7,19 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from searches import GIVEN, LEARNED, METHODS, WITH_EMITTERS, finish, novelty_by_definition, quick_search, stale, watch
+from searches import (
+    DOMINATED_NOVELTY,
+    GIVEN,
+    LEARNED,
+    METHODS,
+    WITH_EMITTERS,
+    dominated_novelty_by_definition,
+    finish,
+    novelty_by_definition,
+    quick_search,
+    stale,
+    watch,
+)
 
 from stax.search.emitters.emitter import emitter_improvement, history_window, stagnates
 from stax.search.policy_set import PolicySet
@@ -15,7 +27,9 @@ from stax.search.selection import select
 from stax.search.vocabulary import Origin
 from toy_tasks import LevelsTask, NoTruthTask, SquareTask
 
-WITHOUT_SELECTION = ("map-elites", "random")
+WITHOUT_SELECTION = ("map-elites", "aurora", "random")
+DRAWN_PARENTS = ("map-elites", "aurora", *DOMINATED_NOVELTY)
+"""Methods whose parents are drawn from the archive."""
 SETTINGS = {
     "several generations a chunk": {"budget": 700, "chunk_size": 60},
     "a generation is more than a chunk": {"budget": 501, "chunk_size": 10, "population_size": 20, "emitter_population": 3},
@@ -143,16 +157,20 @@ def test_origin_emitter_and_parent_agree(run):
 def test_parents_of_exploration_are_the_population_each_with_its_offspring(run):
     wanted = run.search.parameters.offspring_per_parent
     for step in run.steps:
-        if step.phase == "exploration" and run.algo not in WITHOUT_SELECTION:
+        if step.phase == "exploration" and run.algo not in (*WITHOUT_SELECTION, *DRAWN_PARENTS):
             expected = np.repeat(step.population.id, wanted)[: len(step.genomes)]
             assert run.ledger["parent"][step.ids].tolist() == expected.tolist()
-        elif step.phase == "exploration" and run.algo == "map-elites":
+        elif step.phase == "exploration" and run.algo in DRAWN_PARENTS:
             assert np.isin(run.ledger["parent"][step.ids], step.novelty_archive.id).all()
 
 
 def test_the_novelty_archive_grows_by_the_additions(run):
-    if run.algo == "map-elites":
-        pytest.skip("its archive is the grid")
+    if run.algo in ("map-elites", "aurora"):
+        pytest.skip("its archive is a grid or a container")
+    if run.algo in DOMINATED_NOVELTY:
+        for step in run.steps:
+            assert step.after["novelty_archive"].id.tolist() == step.after["population"].id.tolist()
+        return
     additions = run.search.parameters.archive_additions
     for step in run.steps[:-1]:
         before = step.novelty_archive.id.tolist() if step.novelty_archive else []
@@ -174,7 +192,7 @@ def test_the_novelty_archive_grows_by_the_additions(run):
 
 def test_elites_are_the_best_of_their_cells(run):
     if run.algo != "map-elites":
-        assert len(run.search.novelty_archive) < run.search.evaluations / 2
+        assert run.algo == "aurora" or len(run.search.novelty_archive) < run.search.evaluations / 2
         return
     best: dict[tuple, int] = {}
     cells = np.clip(np.floor((run.ledger["ground_truth"] + 1) / 2 * 50), 0, 49).astype(int)
@@ -187,7 +205,7 @@ def test_elites_are_the_best_of_their_cells(run):
 
 def test_the_novelty_of_exploration_is_that_of_the_definition(run):
     """Of parents and offspring alike, against both, and both archives as they were before the generation."""
-    if run.algo in WITHOUT_SELECTION:
+    if run.algo in (*WITHOUT_SELECTION, *DOMINATED_NOVELTY):
         pytest.skip("it measures no novelty")
     neighbors, checked = run.search.parameters.novelty_neighbors, 0
     for step in run.steps:
@@ -214,11 +232,15 @@ def test_survivors_are_chosen_by_the_objectives_of_the_method(run):
             continue
         family = PolicySet.concat([step.population, step.after["offspring"]])
         references = [family, step.novelty_archive, step.reward_archive]
+        survivors = set(step.after["population"].id.tolist())
+        assert len(survivors) == count
+        if run.algo in DOMINATED_NOVELTY:
+            scores = dominated_novelty_by_definition(family, run.search.parameters.dns_neighbors)
+            assert survivors == set(family.id[np.argsort(-scores, kind="stable")[:count]].tolist())
+            continue
         family.novelty[:] = novelty_by_definition(family, references, run.search.parameters.novelty_neighbors)
         columns = {name: getattr(family, name) for name in objectives}
         assert all(np.isfinite(column).all() for column in columns.values())
-        survivors = set(step.after["population"].id.tolist())
-        assert len(survivors) == count
         if alternates:
             by = [name for name in objectives if set(family.id[np.argsort(-columns[name])[:count]].tolist()) == survivors]
             assert by, "neither the most novel nor the most surprising survived"
@@ -379,6 +401,9 @@ def test_no_descriptor_is_stale(run):
 
 def test_training_happens_after_one_three_six_and_ten_chunks_of_exploration(run):
     expected = [number * (number + 1) // 2 for number in range(1, 100)]
+    if run.algo == "aurora":
+        # After one, and then at gaps of 20, 30 and so on.
+        expected = [5 * number * (number + 1) - 9 for number in range(1, 100)]
     if run.algo in GIVEN or run.algo == "stax-nt":
         expected = []
     expected = [chunk for chunk in expected if chunk <= run.explorations]

@@ -35,6 +35,21 @@ EDGES = [
     ("bootstrap_generations", [2, 3], [1, None], "a whole number from 2 to 1,000,000"),
     ("grid_cells", [1, 1000], [0, 1001, 50.0], "a whole number from 1 to 1000"),
     ("mutation_sigma", [1e-300, 3], [0, 0.0, -1, float("nan"), float("inf"), True, None, "1"], "a number above 0"),
+    ("parents_per_generation", [1, 256, None], [0, 2.5, True], "a whole number from 1 to 1,000,000, or none (every member"),
+    ("selection", ["pareto", "dominated-novelty"], ["nsga2", None], "one of 'pareto', 'dominated-novelty'"),
+    ("dns_neighbors", [1, 3, 10_000], [0, 10_001, 3.0, None], "a whole number from 1 to 10,000"),
+    ("container_size", [2, 500], [1, 2.5, None], "a whole number from 2 to 1,000,000"),
+    ("container_control", ["csc", "vat"], ["pid", None], "one of 'csc', 'vat'"),
+    ("container_gain", [0.001, 0.5], [0, 0.6, None, float("nan")], "a number above 0 and at most 0.5"),
+    ("container_refill", [1, 10], [0, 1.5, None], WORDS_FROM_ONE),
+    ("container_tolerance", [0, 0.1, 1], [-0.1, 1.1, None], "a number from 0 to 1"),
+    ("container_vat_factor", [0.5, 25], [0, -1, float("inf"), None], "a number above 0"),
+    ("container_rewards", [True, False], [1, "true", None], "true or false"),
+    ("training_growth", [1, 10], [0, 2.5, None], WORDS_FROM_ONE),
+    ("training_limit", [1, 15_000, None], [0, 1.5], "a whole number from 1 to 1,000,000,000, or none (no limit)"),
+    ("variation", ["gaussian", "iso-line"], ["line", "", 1, None], "one of 'gaussian', 'iso-line'"),
+    ("iso_sigma", [1e-300, 3], [0, -1, float("nan"), None, "1"], "a number above 0"),
+    ("line_sigma", [0, 0.05, 3], [-0.1, float("nan"), float("inf"), None], "a number from 0 to 1,000,000"),
     ("learning_rate", [1e-9, 1], [0, -0.1, float("nan"), float("inf")], "a number above 0"),
     ("kl_weight", [0, 0.5, 3], [-0.1, None, "1", float("nan"), float("inf")], "a number from 0 to 1,000,000"),
     (
@@ -227,6 +242,34 @@ def test_what_the_user_gives_wins_over_method_and_preset():
             "Parameter archive_selection must be 'uniform' for random, which measures no novelty, not 'most-novel'.",
         ),
         (
+            lambda: quick_search("dns", selection="pareto"),
+            "Parameter selection must be 'dominated-novelty' for dns, which is that selection, not 'pareto'.",
+        ),
+        (
+            lambda: quick_search("map-elites", selection="dominated-novelty"),
+            "Parameter selection must be 'pareto' for map-elites, whose elites compete within their cells only, not 'dominated-novelty'.",
+        ),
+        (
+            lambda: quick_search("taxons", selection="dominated-novelty"),
+            "Parameter selection must be 'pareto' for taxons, which selects by one objective at a time, not 'dominated-novelty'.",
+        ),
+        (
+            lambda: quick_search("random", selection="dominated-novelty"),
+            "Parameter selection must be 'pareto' for random, which selects nothing, not 'dominated-novelty'.",
+        ),
+        (
+            lambda: quick_search("aurora", emitters=True),
+            "Parameter emitters must be false for aurora, whose container is all that it keeps, not True.",
+        ),
+        (
+            lambda: quick_search("aurora", selection="dominated-novelty"),
+            "Parameter selection must be 'pareto' for aurora, whose policies compete with their nearest neighbour only",
+        ),
+        (
+            lambda: quick_search("dns", emitters=True),
+            "Parameter emitters must be false for dns, whose archive is its population, not True.",
+        ),
+        (
             lambda: quick_search("map-elites", NoTruthTask()),
             "Task 'no-truth' has no ground-truth descriptor, which the grid of map-elites needs",
         ),
@@ -235,7 +278,7 @@ def test_what_the_user_gives_wins_over_method_and_preset():
                 lambda algo=algo: quick_search(algo, NoTruthTask()),
                 "Task 'no-truth' has no ground-truth descriptor, so its behav",
             )
-            for algo in ("ns", "serene", "moo-nr")
+            for algo in ("ns", "serene", "moo-nr", "dns")
         ),
     ],
 )
@@ -266,7 +309,26 @@ def test_methods_are_those_of_the_paper():
     assert METHODS["map-elites"].parameters == {**truth, "offspring_per_parent": 1}
     assert choices("random") == ((), False, False, "continued", {"descriptor": "none"})
     assert isinstance(METHODS["random"].explorer, RandomExplorer)
-    assert len(METHODS) == 12
+
+
+def test_methods_beside_the_paper_have_the_values_of_their_authors():
+    authors = {
+        "selection": "dominated-novelty",
+        "population_size": 1024,
+        "parents_per_generation": 256,
+        "offspring_per_parent": 1,
+        "variation": "iso-line",
+    }
+    assert METHODS["dns"].parameters == {"descriptor": "ground-truth", **authors}
+    assert METHODS["dns-learned"].parameters == authors
+    growing = {"training_growth": 10, "training_limit": 15_000}
+    assert METHODS["aurora"].parameters == {"population_size": 128, "offspring_per_parent": 1, **growing}
+    for preset in ("default", "paper", "published-code"):
+        resolved = METHODS["aurora"].resolve(preset)
+        assert (resolved.container_size, resolved.container_gain, resolved.container_tolerance) == (10_000, 10_000 * 5e-6, 0.1)
+        assert (resolved.novelty_neighbors, resolved.container_refill, resolved.container_vat_factor) == (15, 10, 25)
+        resolved = METHODS["dns"].resolve(preset)
+        assert (resolved.dns_neighbors, resolved.iso_sigma, resolved.line_sigma) == (3, 0.005, 0.05)
 
 
 def test_several_kinds_are_given_with_commas_or_as_a_list():

@@ -10,10 +10,17 @@ from stax.analysis.grouping import RunGroup, TaskRuns, group_runs
 from stax.analysis.measures import Curve, Measured, evaluations_to, highest_reward, measure_recorded
 from stax.analysis.recorded import AnyRun
 from stax.analysis.statistics import Comparison, Spread, compare_with, median_interval, spread
+from stax.search.grid import PROFILE_LEVELS
 from stax.search.parameters import Parameters
 
 COVERAGE, EXPLORATION_COVERAGE = "coverage", "coverage by exploration"
 """Share of the grid's cells reached: by all evaluations, and by those of exploration alone."""
+QD_SCORE = "QD-score"
+"""Sum over the grid's cells of the best reward that ended there."""
+PROFILE = tuple(f"cells with reward {level:g}" for level in PROFILE_LEVELS)
+"""Share of the grid's cells whose best reward is at or above a level: the archive profile."""
+SHARES_OF_CELLS = (COVERAGE, EXPLORATION_COVERAGE, *PROFILE)
+"""Measures that are shares of the grid's cells."""
 BEST_REWARD, ARCHIVED_REWARD = "best reward", "best archived reward"
 """Best reward in an area: of all evaluations, and of the policies that are in the final archives."""
 SOON = "evaluations to 80 %"
@@ -31,7 +38,7 @@ class Finding:
     measure: str
     """Name of the measure."""
     area: str
-    """The reward area; empty for coverage."""
+    """The reward area; empty for measures on the grid."""
     label: str
     """Label of the group."""
     values: list[float]
@@ -67,6 +74,15 @@ class MeasuredGroup:
     def exploration_coverage(self) -> list[Curve]:
         """Empty for a task without a ground-truth descriptor."""
         return [run.exploration_coverage for run in self.measured if run.exploration_coverage is not None]
+
+    def qd_score(self) -> list[Curve]:
+        """Empty for a task without a ground-truth descriptor, and if a run is a record, which does not hold the QD-score."""
+        found = [run.qd_score for run in self.measured if run.qd_score is not None]
+        return found if len(found) == len(self.measured) else []
+
+    def profile(self, level: int) -> list[Curve]:
+        """Shares of cells at or above one of `PROFILE_LEVELS`, by its number; only where there is a QD-score."""
+        return [run.profile[level] for run in self.measured]
 
     def max_reward(self, area: int) -> list[Curve]:
         return [measured.max_reward[area] for measured in self.measured]
@@ -165,6 +181,10 @@ def _values(task: TaskRuns, groups: Sequence[MeasuredGroup]) -> Iterator[tuple[s
     # Without emitters all evaluations are exploration.
     if groups[0].coverage() and any(run.config.has_emitters for group in groups for run in group.group.runs):
         yield EXPLORATION_COVERAGE, "", {group.label: ends(group.exploration_coverage()) for group in groups}
+    if all(group.qd_score() for group in groups):
+        yield QD_SCORE, "", {group.label: ends(group.qd_score()) for group in groups}
+        for number, name in enumerate(PROFILE):
+            yield name, "", {group.label: ends(group.profile(number)) for group in groups}
     for number, area in enumerate(task.areas):
         yield BEST_REWARD, area, {group.label: ends(group.max_reward(number)) for group in groups}
         yield ARCHIVED_REWARD, area, {group.label: ends(group.archived_reward(number)) for group in groups}

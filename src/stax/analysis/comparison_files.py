@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from stax.analysis.comparison import COVERAGE, EXPLORATION_COVERAGE, SOON, ComparedRuns, Finding, TaskComparison
+from stax.analysis.comparison import SHARES_OF_CELLS, SOON, ComparedRuns, Finding, TaskComparison
 from stax.analysis.statistics import CONFIDENCE, SIGNIFICANCE
 from stax.errors import InvalidInputError
 from stax.extras import require_extra
@@ -144,7 +144,7 @@ def as_json(compared: ComparedRuns) -> dict[str, Any]:
 
 
 def value_words(measure: str, value: float) -> str:
-    if measure in (COVERAGE, EXPLORATION_COVERAGE):
+    if measure in SHARES_OF_CELLS:
         return f"{100 * value:.1f} %"
     if measure == SOON:
         return f"{value:,.0f}" if math.isfinite(value) else "never"
@@ -158,7 +158,7 @@ def spread_words(finding: Finding) -> str:
         never = sum(not math.isfinite(value) for value in finding.values)
         return "never" if never == spread.count else f"never in {never} of {spread.count} runs"
     low, middle, high = (value_words(finding.measure, value) for value in (spread.lowest, spread.median, spread.highest))
-    if finding.measure in (COVERAGE, EXPLORATION_COVERAGE):
+    if finding.measure in SHARES_OF_CELLS:
         low, high = low.removesuffix(" %"), high.removesuffix(" %")
     return middle if low == high == middle.removesuffix(" %") else f"{middle} ({low} to {high})"
 

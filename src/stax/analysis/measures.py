@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 from stax.errors import InvalidInputError, printable
 from stax.representation.space import DescriptorSpace
 from stax.runs.config import RunConfig
-from stax.search.grid import MOST_DIMENSIONS, Grid
+from stax.search.grid import MOST_DIMENSIONS, PROFILE_LEVELS, Grid
 from stax.search.making import make_space
 from stax.search.methods import find_method
 from stax.search.policy_set import PolicySet
@@ -127,6 +127,10 @@ class Measured:
     """Best reward of all evaluations so far, one curve per reward area."""
     archived_reward: list[Curve]
     """Best reward so far among the policies that are in the final archives, one curve per reward area."""
+    qd_score: Curve | None = None
+    """Sum over the grid's cells of the best reward so far; None as for `coverage`, and for records, which do not hold it."""
+    profile: tuple[Curve, ...] = ()
+    """Share of the grid's cells whose best reward is at or above each of `PROFILE_LEVELS`; empty where there is no `qd_score`."""
 
     def until(self, evaluations: int) -> Measured:
         """Return the course of the first so many evaluations; archived policies are still those of the final archives."""
@@ -138,6 +142,8 @@ class Measured:
             exploration_coverage=self.exploration_coverage and self.exploration_coverage.until(evaluations),
             max_reward=[curve.until(evaluations) for curve in self.max_reward],
             archived_reward=[curve.until(evaluations) for curve in self.archived_reward],
+            qd_score=self.qd_score and self.qd_score.until(evaluations),
+            profile=tuple(curve.until(evaluations) for curve in self.profile),
         )
 
 
@@ -160,6 +166,8 @@ def measure(task: Task, ledger: Mapping[str, NDArray[Any]], *, grid_cells: int, 
         exploration_coverage=None if grid is None else coverage_curve(ledger["ground_truth"], failed | exploiting, grid),
         max_reward=max_reward_curves(ledger["reward"], ledger["reward_area"], failed, areas),
         archived_reward=max_reward_curves(ledger["reward"], ledger["reward_area"], failed | forgotten, areas),
+        qd_score=None if grid is None else qd_score_curve(ledger["ground_truth"], ledger["reward"], failed, grid),
+        profile=() if grid is None else profile_curves(ledger["ground_truth"], ledger["reward"], failed, grid),
     )
 
 
@@ -210,6 +218,29 @@ def coverage_curve(ground_truth: NDArray[np.float64], left_out: NDArray[np.bool_
     visits = np.sort(rows[first]) + 1
     shares = np.arange(len(visits) + 1) / grid.size
     return Curve(np.concatenate([[0], visits]), shares)
+
+
+def qd_score_curve(
+    ground_truth: NDArray[np.float64], reward: NDArray[np.float64], left_out: NDArray[np.bool_], grid: Grid
+) -> Curve:
+    """Return the sum over the grid's cells of the best reward so far; it rises when the best reward of a cell is beaten."""
+    rows = np.flatnonzero(~left_out & (reward > 0))
+    best: dict[int, float] = {}
+    steps, gains = [0], [0.0]
+    for row, cell, value in zip(rows.tolist(), grid.cell(ground_truth[rows]).tolist(), reward[rows].tolist(), strict=True):
+        gain = value - best.get(cell, 0.0)
+        if gain > 0:
+            best[cell] = value
+            steps.append(row + 1)
+            gains.append(gain)
+    return Curve(np.array(steps, np.int64), np.cumsum(gains))
+
+
+def profile_curves(
+    ground_truth: NDArray[np.float64], reward: NDArray[np.float64], left_out: NDArray[np.bool_], grid: Grid
+) -> tuple[Curve, ...]:
+    """Return the share of the grid's cells with a reward at or above each of `PROFILE_LEVELS`."""
+    return tuple(coverage_curve(ground_truth, left_out | (reward < level), grid) for level in PROFILE_LEVELS)
 
 
 def max_reward_curves(

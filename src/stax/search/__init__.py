@@ -3,7 +3,7 @@
 | module | holds |
 |---|---|
 | `meta_scheduler`, `explorers.population`, `exploitation` | Algorithms 1, 2 and 3, each a generator |
-| `explorers/` | the ways of exploring, one a file: a population, alternating objectives, the grid of MAP-Elites, random search |
+| `explorers/` | the ways of exploring, one a file: a population, alternating objectives, dominated novelty, the grid of MAP-Elites, the container of AURORA, random search |
 | `emitters/` | the kinds of emitters, one a file, and their registry; the state of an emitter, its turns, the emitter buffer |
 | `schedulers/`, `bandit` | the schedulers, one a file, and their registry; the rule of the bandits |
 | `methods`, `parameters` | the table of methods; every parameter with its default and constraint, the presets |
@@ -15,7 +15,8 @@
 | `seeds` | policies and weights that a search starts from |
 | `policy_set` | `PolicySet`, aligned arrays with `take`, `concat` and `union`; `GrowingSet`, of which archives are made |
 | `neighbours`, `novelty` | exact nearest neighbours; novelty against all references; the buffer of emitter candidates |
-| `selection`, `variation`, `grid` | NSGA-II; mutation; coverage and elites |
+| `selection`, `variation`, `grid` | NSGA-II and dominated novelty; mutation and iso+line variation; coverage and elites |
+| `distance_container`, `principal_axes` | the container of AURORA, and the extent of points that its first threshold follows from |
 | `vocabulary` | `Phase` and `Origin`, the words that the search, its files and its readers share |
 
 Decisions:

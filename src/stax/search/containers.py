@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from stax.errors import InvalidInputError
 from stax.representation.space import DescriptorSpace, UndescribedError
+from stax.search.distance_container import DistanceContainer
 from stax.search.emitters.buffer import EmitterBuffer
 from stax.search.emitters.emitter_kind import EmitterKind
 from stax.search.emitters.emitter_state import capture_emitters, check_described, checked_policies, restore_emitters
@@ -34,8 +35,8 @@ class Containers:
     """Gamma_g^m, those of the last generation."""
     around: PolicySet
     """Population and offspring, each policy once."""
-    novelty_archive: GrowingSet | Elites
-    """A_Nov; for MAP-Elites, the grid of elites."""
+    novelty_archive: GrowingSet | Elites | DistanceContainer
+    """A_Nov; the grid of elites for MAP-Elites, the container for AURORA."""
     reward_archive: GrowingSet
     """A_Rew"""
     candidates: CandidateBuffer
@@ -94,6 +95,12 @@ class Containers:
         """Store policies in the novelty archive."""
         self.novelty_archive.append(policies)
         self.references.archive(policies)
+
+    def replace_novel(self, policies: PolicySet) -> None:
+        """Replace all policies of the novelty archive, in a method that keeps its population there."""
+        self.novelty_archive = GrowingSet(policies)
+        self.novelty_archive.append(policies)
+        self.index()
 
     def store_rewarding(self, policies: PolicySet) -> None:
         """Store policies in the reward archive."""
@@ -176,6 +183,8 @@ class Containers:
             policies = held if isinstance(held, PolicySet) else held.policies
             arrays |= {f"{name}.{column}": values for column, values in policies.columns().items()}
         emitters, numbers = capture_emitters(self.emitters, like=self.population)
+        if isinstance(self.novelty_archive, DistanceContainer):
+            numbers = {**numbers, "container": self.novelty_archive.numbers()}
         return {**arrays, **emitters}, numbers
 
     def restore(self, arrays: Mapping[str, NDArray[Any]], numbers: Mapping[str, Any], evaluations: int) -> None:
@@ -184,9 +193,15 @@ class Containers:
         sets = {name: checked_policies(arrays, name, task, size, evaluations) for name in _SETS}
         for name, policies in sets.items():
             check_described(policies, name)
+        if not len(sets["population"]):
+            raise InvalidInputError("The state has no population.")
         self.make(sets["population"])
         self.population, self.offspring = sets["population"], sets["offspring"]
         self.novelty_archive.append(sets["novelty_archive"])
+        if isinstance(self.novelty_archive, Elites | DistanceContainer) and not len(self.novelty_archive):
+            raise InvalidInputError("The state's novelty archive is empty, but parents are drawn from it.")
+        if isinstance(self.novelty_archive, DistanceContainer):
+            self.novelty_archive.restore(numbers["container"], evaluations)
         self.reward_archive.append(sets["reward_archive"])
         if not self._method.emitters and (len(sets["candidates"]) or numbers["emitter_kinds"]):
             raise InvalidInputError(f"The state has emitters or their candidates, but {self._method.name} has no emitters.")

@@ -1,10 +1,12 @@
-"""The grid over the ground-truth bounds: coverage counts its cells, and MAP-Elites keeps an elite in each.
+"""The grid over the ground-truth bounds: coverage and QD-score are measured on its cells, and MAP-Elites keeps an elite in each.
 
 The package `ribs` has such a grid too, but would hold the same arrays a second time, and needs pandas. Here an elite is a row
 of a `PolicySet`, with its snapshots and descriptors.
 """
 
 from __future__ import annotations
+
+import math
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +15,8 @@ from stax.errors import InvalidInputError
 from stax.search.policy_set import GrowingSet, PolicySet
 
 MOST_DIMENSIONS = 8
+PROFILE_LEVELS = (0.2, 0.5, 0.8)
+"""Rewards at which the archive profile is measured in the metrics, reports and comparisons."""
 
 
 class Grid:
@@ -41,19 +45,32 @@ class Grid:
 
 
 class Coverage:
-    """The share of the grid's cells that any policy ended in."""
+    """The cells of the grid that policies ended in, with the best reward of each."""
 
     def __init__(self, grid: Grid) -> None:
         self._grid = grid
-        self.visited: set[int] = set()
+        self._best: dict[int, float] = {}
 
-    def add(self, ground_truth: NDArray[np.float64]) -> None:
+    def add(self, ground_truth: NDArray[np.float64], reward: NDArray[np.float64]) -> None:
         """Count the cells of these policies."""
-        self.visited.update(self._grid.cell(ground_truth).tolist())
+        for cell, value in zip(self._grid.cell(ground_truth).tolist(), reward.tolist(), strict=True):
+            if value > self._best.get(cell, -1.0):
+                self._best[cell] = value
 
     @property
     def share(self) -> float:
-        return len(self.visited) / self._grid.size
+        """Share of the cells that any policy ended in."""
+        return len(self._best) / self._grid.size
+
+    @property
+    def qd_score(self) -> float:
+        """QD-score: the sum of the best rewards of all cells."""
+        # Exact, so that it does not depend on the order in which cells were found.
+        return math.fsum(self._best.values())
+
+    def profile(self, level: float) -> float:
+        """Archive profile: the share of the cells whose best reward is at or above a level."""
+        return sum(best >= level for best in self._best.values()) / self._grid.size
 
 
 class Elites:

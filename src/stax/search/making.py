@@ -179,13 +179,14 @@ def _refuse_excess(task: Task, parameters: Parameters) -> None:
                 f"Parameters code_size {parameters.code_size} and hidden_sizes {parameters.hidden_sizes} make an autoencoder of"
                 f" {weights:,} weights for observations of shape {tuple(task.observation_shape)}; at most {MOST_WEIGHTS:,} are allowed."
             )
-    generation = max(parameters.population_size, parameters.emitter_population) * (1 + parameters.offspring_per_parent)
+    largest = max(parameters.population_size, parameters.parent_count, parameters.emitter_population)
+    generation = largest * (1 + parameters.offspring_per_parent)
     size = 8 * generation * (task.genome_size + numbers)
     if size > LARGEST_GENERATION:
         raise InvalidInputError(
-            f"Parameters population_size {parameters.population_size}, emitter_population {parameters.emitter_population} and"
-            f" offspring_per_parent {parameters.offspring_per_parent} make generations of {size:,} bytes, with {task.genome_size:,}"
-            f" numbers a genome and {numbers:,} a descriptor; at most {LARGEST_GENERATION:,} are allowed."
+            f"Parameters population_size {parameters.population_size}, parents_per_generation {parameters.parent_count},"
+            f" emitter_population {parameters.emitter_population} and offspring_per_parent {parameters.offspring_per_parent} make"
+            f" generations of {size:,} bytes, with {task.genome_size:,} numbers a genome and {numbers:,} a descriptor; at most {LARGEST_GENERATION:,} are allowed."
         )
 
 

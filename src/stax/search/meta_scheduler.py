@@ -39,6 +39,7 @@ def schedule(search: Search) -> Asking:
                 search.phase = Phase.TRAINING
                 search.train_autoencoder()
                 containers.update_descriptors(surprise=search.uses_surprise)
-                search.training_interval += 1
+                explorer.after_training(search)
+                search.training_interval = search.next_training_interval()
                 search.chunks_since_training = 0
         search.end_chunk()

@@ -12,6 +12,8 @@ from typing import Any
 
 from stax.errors import InvalidInputError, no_such
 from stax.search.explorers.alternating import AlternatingExplorer
+from stax.search.explorers.container import ContainerExplorer
+from stax.search.explorers.dominated_novelty import DominatedNoveltyExplorer
 from stax.search.explorers.explorer import Explorer
 from stax.search.explorers.grid import GridExplorer
 from stax.search.explorers.population import PopulationExplorer
@@ -72,6 +74,16 @@ _EITHER = AlternatingExplorer("novelty", "surprise")
 _NOVELTY = PopulationExplorer("novelty")
 _LAST_OBSERVATION = {"descriptor_samples": 1}
 _GROUND_TRUTH = {"descriptor": "ground-truth"}
+_DOMINATED_NOVELTY = {
+    "selection": "dominated-novelty",
+    "population_size": 1024,
+    "parents_per_generation": 256,
+    "offspring_per_parent": 1,
+    "variation": "iso-line",
+}
+"""Values of the authors of Dominated Novelty Search."""
+_AURORA = {"population_size": 128, "offspring_per_parent": 1, "training_growth": 10, "training_limit": 15_000}
+"""Values of the authors of AURORA."""
 # What a continued autoencoder has learned in many short episodes, one that starts from scratch must learn in each.
 _LONG_TRAINING = {"default": {"max_images_per_episode": 20_000}}
 
@@ -169,6 +181,33 @@ METHODS = {
             "#555555",
             emitters=False,
             parameters=_GROUND_TRUTH,
+        ),
+        Method(
+            "dns",
+            "dns",
+            "dominated novelty search in the ground-truth space: policies survive far from all that are as good",
+            DominatedNoveltyExplorer(),
+            "#002244",
+            emitters=False,
+            parameters={**_GROUND_TRUTH, **_DOMINATED_NOVELTY},
+        ),
+        Method(
+            "dns-learned",
+            "dns-learned",
+            "dns in a learned space",
+            DominatedNoveltyExplorer(),
+            "#6611FF",
+            emitters=False,
+            parameters=_DOMINATED_NOVELTY,
+        ),
+        Method(
+            "aurora",
+            "aurora",
+            "a container of policies that keep their distance in a learned space, which is trained on the container",
+            ContainerExplorer(),
+            "#3377EE",
+            emitters=False,
+            parameters=_AURORA,
         ),
         Method(
             "random",

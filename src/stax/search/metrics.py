@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from stax.errors import InvalidInputError, shown
+from stax.search.grid import PROFILE_LEVELS
 from stax.search.record import ACTIVITIES
 from stax.search.state_checks import is_number
 from stax.search.vocabulary import CHUNK_PHASES
@@ -39,6 +40,8 @@ METRICS = (
     Metric("evaluations", lambda search: search.evaluations),
     Metric("phase", lambda search: search.chunk_phase.value, is_text=True),
     Metric("coverage", lambda search: search.coverage),
+    Metric("qd_score", lambda search: search.qd_score),
+    Metric("profile", lambda search: search.record.profile, endings=lambda _: PROFILE_LEVELS),
     Metric("novelty_archive_size", lambda search: len(search.novelty_archive)),
     Metric("reward_archive_size", lambda search: len(search.reward_archive)),
     Metric("emitter_candidates", lambda search: len(search.containers.candidates)),

@@ -52,8 +52,29 @@ class Parameters(CheckedParameters):
     offspring_per_parent: int = parameter(
         2, "mutated copies of each member of the population per generation", WholeNumber(1, 10_000), "m"
     )
+    parents_per_generation: int | None = parameter(
+        None,
+        "parents drawn uniformly and with replacement for each generation of exploration",
+        OrNone(
+            _POLICIES, "every member of the population once; population_size draws where parents do not come from Algorithm 2"
+        ),
+    )
     mutation_sigma: float = parameter(
         0.5, "standard deviation of mutations in exploration", Number(0, LARGEST_GENE, above=True), "sigma"
+    )
+    variation: str = parameter(
+        "gaussian",
+        "how exploration makes a genome: a parent with Gaussian noise of mutation_sigma (gaussian), or a parent with noise of iso_sigma and"
+        " a random step of line_sigma along the line to a second parent (iso-line); emitters have their own ways",
+        Choice(("gaussian", "iso-line")),
+    )
+    iso_sigma: float = parameter(
+        0.005, "standard deviation of the noise of every gene, with variation=iso-line", Number(0, LARGEST_GENE, above=True)
+    )
+    line_sigma: float = parameter(
+        0.05,
+        "standard deviation of the step towards or away from the second parent, in distances of the parents, with variation=iso-line",
+        Number(0, _MILLION),
     )
     genome_bounds: tuple[float, float] | None = parameter(
         None,
@@ -77,11 +98,62 @@ class Parameters(CheckedParameters):
         "which newcomers replace the elite of their cell in MAP-Elites: those with at least its reward (not-worse), or with more (better)",
         Choice(("not-worse", "better")),
     )
+    selection: str = parameter(
+        "pareto",
+        "how exploration selects its population: by the objectives of the method, with NSGA-II if there are several (pareto), or by the"
+        " distance from policies with at least the same reward (dominated-novelty)",
+        Choice(("pareto", "dominated-novelty")),
+    )
+    dns_neighbors: int = parameter(
+        3, "nearest policies of at least the same reward that dominated novelty is the mean distance to", WholeNumber(1, 10_000)
+    )
     population_update: str = parameter(
         "selection",
         "the population after each generation of exploration: the policies that selection chooses (selection), or always the first"
         " population (frozen)",
         Choice(("selection", "frozen")),
+    )
+    container_size: int = parameter(10_000, "policies that the container of AURORA aims to hold", _TWO_POLICIES, "N")
+    container_control: str = parameter(
+        "csc",
+        "how AURORA sets the distance that policies in its container keep: it rises and falls in every generation with the number of"
+        " policies (csc, container size control), or follows from the largest distance after each training (vat, volume adaptive"
+        " threshold)",
+        Choice(("csc", "vat")),
+    )
+    container_gain: float = parameter(
+        0.05,
+        "change of that distance in a generation as a share of it, for an empty container, with container_control=csc",
+        Number(0, 0.5, above=True),
+        "K N",
+    )
+    container_refill: int = parameter(
+        10,
+        "generations after which the container is emptied and refilled, with container_control=csc",
+        WholeNumber(1, _MILLION),
+    )
+    container_tolerance: float = parameter(
+        0.1,
+        "how much worse a policy may be in one respect than the one whose place it takes in the container",
+        _SHARE,
+        "epsilon",
+    )
+    container_vat_factor: float = parameter(
+        25.0,
+        "policies that would fill the container as multiples of container_size, with container_control=vat",
+        Number(0, _MILLION, above=True),
+        "c",
+    )
+    container_rewards: bool = parameter(
+        True, "whether policies compete by their rewards in the container; without, the first one keeps its place", Flag()
+    )
+    training_growth: int = parameter(
+        1, "chunks of exploration by which the interval between training episodes grows each time", WholeNumber(1, _MILLION)
+    )
+    training_limit: int | None = parameter(
+        None,
+        "chunks of exploration between training episodes at most",
+        OrNone(WholeNumber(1, MOST_EVALUATIONS), "no limit"),
     )
     chunk_size: int = parameter(
         100, "evaluations the scheduler gives to a phase at a time", WholeNumber(1, MOST_EVALUATIONS), "K_Bud"
@@ -218,6 +290,11 @@ class Parameters(CheckedParameters):
     scale_observations: bool = parameter(
         True, "whether that difference is divided by its standard deviation over the training set", Flag()
     )
+
+    @property
+    def parent_count(self) -> int:
+        """Number of parents of a generation of exploration."""
+        return self.parents_per_generation or self.population_size
 
 
 _PAPER = {

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from stax.errors import InvalidInputError, shown
 from stax.input_limits import LARGEST_NUMBER
-from stax.search.grid import Coverage, Grid
+from stax.search.grid import PROFILE_LEVELS, Coverage, Grid
 from stax.search.policy_set import PolicySet
 from stax.search.schedulers.scheduler import Chunk
 from stax.search.state_checks import Arrays, integer, is_integer, is_number
@@ -52,11 +52,21 @@ class Record:
         """Share of the grid's cells that a policy ended in; None for a task without a ground-truth descriptor."""
         return self._coverage.share if self._coverage else None
 
+    @property
+    def qd_score(self) -> float | None:
+        """Sum over the grid's cells of the best reward that ended there; None as for `coverage`."""
+        return self._coverage.qd_score if self._coverage else None
+
+    @property
+    def profile(self) -> list[float | None]:
+        """Share of the grid's cells whose best reward is at or above each of `PROFILE_LEVELS`; None as for `coverage`."""
+        return [self._coverage.profile(level) if self._coverage else None for level in PROFILE_LEVELS]
+
     def append(self, policies: PolicySet, failed: NDArray[np.bool_]) -> None:
         """Record policies that were just evaluated."""
         self.ledger.append(policies, failed)
         if self._coverage:
-            self._coverage.add(policies.ground_truth[~failed])
+            self._coverage.add(policies.ground_truth[~failed], policies.reward[~failed])
         for area in range(len(self.max_reward)):
             rewards = policies.reward[~failed & (policies.reward_area == area)]
             self.max_reward[area] = max(self.max_reward[area], *rewards.tolist(), 0.0)
@@ -104,7 +114,8 @@ class Record:
         if self.grid:
             known = self.ledger.columns()
             self._coverage = Coverage(self.grid)
-            self._coverage.add(known["ground_truth"][~known["failed"]])
+            counted = ~known["failed"]
+            self._coverage.add(known["ground_truth"][counted], known["reward"][counted])
 
 
 def _rewards(given: Any, areas: int) -> list[float]:

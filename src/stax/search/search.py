@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from stax.errors import InvalidInputError
 from stax.representation.space import Descriptors, DescriptorSpace, Surprises, UndescribedError
 from stax.search.containers import Containers
+from stax.search.distance_container import DistanceContainer
 from stax.search.emitters.emitter import EmitterRecord
 from stax.search.emitters.emitter_kind import EmitterKind
 from stax.search.grid import MOST_DIMENSIONS, Elites, Grid
@@ -221,7 +222,7 @@ class Search:
         return len(self.record.ledger)
 
     @property
-    def novelty_archive(self) -> GrowingSet | Elites:
+    def novelty_archive(self) -> GrowingSet | Elites | DistanceContainer:
         """A_Nov: policies of diverse behaviour, in its attribute `policies`."""
         return self.containers.novelty_archive
 
@@ -234,6 +235,11 @@ class Search:
     def coverage(self) -> float | None:
         """Share of the cells of the ground-truth space that a policy ended in; None for a task without ground truth."""
         return self.record.coverage
+
+    @property
+    def qd_score(self) -> float | None:
+        """Sum over the cells of the ground-truth space of the best reward that ended there; None for a task without ground truth."""
+        return self.record.qd_score
 
     @property
     def max_reward(self) -> list[float]:
@@ -274,7 +280,8 @@ class Search:
     @property
     def uses_surprise(self) -> bool:
         """Whether selection needs the surprise of policies."""
-        return "surprise" in self.method.explorer.objectives and self.parameters.population_update == "selection"
+        by_objectives = self.parameters.selection == "pareto" and self.parameters.population_update == "selection"
+        return "surprise" in self.method.explorer.objectives and by_objectives
 
     @property
     def chunk_phase(self) -> Phase:
@@ -319,9 +326,15 @@ class Search:
 
     def train_autoencoder(self) -> None:
         """Train the autoencoder for one episode on the archives, the population and the last offspring."""
-        newest, archived = self.containers.dataset()
+        newest, archived = self.method.explorer.training_set(self.containers)
         with self.record.stopwatch.time("training"):
             self.space.train(newest.rollouts(), archived.rollouts() if len(archived) else None)
+
+    def next_training_interval(self) -> int:
+        """Return TI after a training episode: the next multiple of its growth, which is 1 in the paper, within its limit."""
+        growth, limit = self.parameters.training_growth, self.parameters.training_limit
+        interval = (-(-self.training_interval // growth) + 1) * growth
+        return interval if limit is None else min(interval, limit)
 
     def end_chunk(self) -> None:
         """Record that a chunk of the budget is spent."""

@@ -1,4 +1,4 @@
-"""Selection: NSGA-II's fronts and crowding distance (Deb et al. 2002). All objectives are maximised.
+"""Selection: NSGA-II's fronts and crowding distance (Deb et al. 2002), and dominated novelty. All objectives are maximised.
 
 Pareto ranks come from the package moocore, which is compiled and exact, and ranks equal rows together.
 """
@@ -8,6 +8,12 @@ from __future__ import annotations
 import moocore
 import numpy as np
 from numpy.typing import NDArray
+from scipy.spatial.distance import cdist
+
+from stax.search.novelty import mean_of_nearest
+
+_BLOCK = 4_000_000
+"""Numbers of a distance matrix held at once."""
 
 
 def fronts(objectives: NDArray[np.float64]) -> NDArray[np.int64]:
@@ -53,3 +59,20 @@ def select(objectives: NDArray[np.float64], count: int) -> NDArray[np.int64]:
         if missing == 0:
             break
     return np.concatenate(survivors)
+
+
+def dominated_novelty(descriptors: NDArray[np.float64], rewards: NDArray[np.float64], neighbors: int) -> NDArray[np.float64]:
+    """Return the score (n,) of each row in Dominated Novelty Search (Bahlous-Boldi, Faldor et al. 2025).
+
+    It is the mean distance to the `neighbors` nearest other rows with at least the same reward; to all of these if they are fewer, and
+    infinite if there are none. Among rows of equal reward it is their novelty.
+    """
+    scores = np.empty(len(descriptors))
+    block = max(1, _BLOCK // max(1, len(descriptors)))
+    for start in range(0, len(descriptors), block):
+        rows = np.arange(start, min(start + block, len(descriptors)))
+        distances = cdist(descriptors[rows], descriptors)
+        distances[rewards[None, :] < rewards[rows, None]] = np.inf
+        distances[np.arange(len(rows)), rows] = np.inf
+        scores[rows] = mean_of_nearest(distances, neighbors)
+    return scores

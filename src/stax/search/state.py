@@ -68,7 +68,15 @@ def _restore(search: Search, arrays: Mapping[str, NDArray[Any]], numbers: Mappin
     search.containers.restore(arrays, numbers, evaluations)
     metrics = checked_metrics(numbers["metrics"], len(search.max_reward))
     search.record.restore(within(arrays, "ledger"), numbers, metrics)
-    search.training_interval = count(numbers, "training_interval", evaluations)
+    search.training_interval = _training_interval(numbers, evaluations, search.parameters.training_growth)
     search.chunks_since_training = count(numbers, "chunks_since_training", evaluations)
     for role, generator in vars(search.random).items():
         generator.bit_generator.state = numbers["random"][role]
+
+
+def _training_interval(numbers: Mapping[str, Any], evaluations: int, growth: int) -> int:
+    """Return the training interval of a saved state, which grows once in a chunk at most."""
+    value, most = integer(numbers, "training_interval"), (evaluations + 1) * growth
+    if not 0 <= value <= most:
+        raise InvalidInputError(f"The state's training_interval must be from 0 to {most}, not {shown(value)}.")
+    return value

@@ -1,4 +1,4 @@
-"""Random genomes, mutation and uniform samples."""
+"""Random genomes, variation of parents and uniform samples."""
 
 from __future__ import annotations
 
@@ -16,6 +16,30 @@ def random_genomes(rng: np.random.Generator, count: int, size: int, bounds: tupl
 def mutate(genomes: Genomes, sigma: float, rng: np.random.Generator, bounds: tuple[float, float]) -> Genomes:
     """Return theta + epsilon with epsilon ~ N(0, sigma I), sigma being a standard deviation, clipped to the bounds."""
     return np.clip(genomes + sigma * rng.normal(size=genomes.shape), *bounds)
+
+
+def iso_line(
+    genomes: Genomes,
+    others: Genomes,
+    iso_sigma: float,
+    line_sigma: float,
+    rng: np.random.Generator,
+    bounds: tuple[float, float],
+) -> Genomes:
+    """Return x1 + iso_sigma N(0, I) + line_sigma (x2 - x1) N(0, 1), clipped to the bounds (Vassiliades and Mouret 2018).
+
+    Args:
+        genomes: first parents x1, one per row.
+        others: second parents x2, aligned with them.
+        iso_sigma: standard deviation of the mutation of every gene.
+        line_sigma: standard deviation of the step along the line through both parents, as a share of their distance. One number is drawn
+            per row.
+        rng: generator of random numbers.
+        bounds: interval that every gene is clipped to.
+    """
+    isotropic = iso_sigma * rng.normal(size=genomes.shape)
+    along = line_sigma * rng.normal(size=(len(genomes), 1))
+    return np.clip(genomes + isotropic + along * (others - genomes), *bounds)
 
 
 def sample(rng: np.random.Generator, available: int, wanted: int) -> NDArray[np.int64]:

@@ -16,6 +16,7 @@ from stax.run_settings import RunSettings
 from stax.runs.config import RunConfig
 from stax.runs.result import Result, time_parts
 from stax.runs.validation import fresh_words
+from stax.search.grid import PROFILE_LEVELS
 from stax.search.methods import find_method
 from stax.search.parameters import Parameters
 from stax.search.vocabulary import Origin
@@ -172,11 +173,22 @@ def headline(result: Result, measured: Measured) -> list[Fact]:
     return [
         Fact("evaluations", "evaluations", f"{result.evaluations:,}", f"of a budget of {result.budget:,}"),
         coverage,
+        *_quality(measured),
         Fact("novelty_archive_size", "novelty archive", f"{len(result.novelty_archive):,}", f"policies, {novelty}"),
         _reward_archive(result),
         _trainings(result),
         _failures(result.failures),
     ]
+
+
+def _quality(measured: Measured) -> list[Fact]:
+    """Return the QD-score with the archive profile, if there is a grid to measure them on."""
+    if measured.qd_score is None:
+        return []
+    shares = zip(measured.profile, PROFILE_LEVELS, strict=True)
+    profile = ", ".join(f"{percent(curve.last)} reach {level:g}" for curve, level in shares)
+    about = f"sum of the best rewards of the cells; of the cells, {profile}"
+    return [Fact("qd_score", "QD-score", f"{measured.qd_score.last:.2f}", about)]
 
 
 def _reward_archive(result: Result) -> Fact:

@@ -18,6 +18,8 @@ class AlternatingExplorer(PopulationExplorer):
     """Algorithm 2 with selection by one of the objectives, drawn at random in each generation."""
 
     name = "alternating"
+    selections = ("pareto",)
+    selections_because = "which selects by one objective at a time"
 
     def __init__(self, *objectives: str) -> None:
         super().__init__(*objectives)

@@ -15,14 +15,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stax.errors import InvalidInputError
+from stax.search.distance_container import DistanceContainer
 from stax.search.grid import Elites, Grid
 from stax.search.policy_set import GrowingSet, PolicySet
 from stax.search.seeds import store_seeds
-from stax.search.variation import mutate, random_genomes
+from stax.search.variation import iso_line, mutate, random_genomes
 from stax.search.vocabulary import Origin
 from stax.tasks.task import Genomes
 
 if TYPE_CHECKING:
+    from stax.search.containers import Containers
     from stax.search.parameters import Parameters
     from stax.search.search import Answer, Batch, Search
 
@@ -45,6 +47,10 @@ class Explorer(ABC):
     """Values of the parameter `descriptor` that it works with."""
     descriptors_because: str = "which compares behaviours"
     """Reason for that, as part of a sentence."""
+    selections: tuple[str, ...] = ("pareto",)
+    """Values of the parameter `selection` that it works with."""
+    selections_because: str = ""
+    """Reason for that, as part of a sentence."""
     no_emitters_because: str = ""
     """Reason why there can be no emitters, as part of a sentence; empty if there can."""
     needs_grid: bool = False
@@ -52,16 +58,14 @@ class Explorer(ABC):
 
     def check(self, method: str, parameters: Parameters) -> None:
         """Raise `stax.InvalidInputError` if the method cannot work with these parameters."""
-        if parameters.descriptor not in self.descriptors:
-            *others, last = map(repr, self.descriptors)
-            allowed = f"{', '.join(others)} or {last}" if others else last
-            raise InvalidInputError(
-                f"Parameter descriptor must be {allowed} for {method}, {self.descriptors_because}, not {parameters.descriptor!r}."
-            )
+        _check_allowed(method, "descriptor", parameters.descriptor, self.descriptors, self.descriptors_because)
+        _check_allowed(method, "selection", parameters.selection, self.selections, self.selections_because)
         if parameters.emitters and self.no_emitters_because:
             raise InvalidInputError(f"Parameter emitters must be false for {method}, {self.no_emitters_because}, not True.")
 
-    def make_archive(self, parameters: Parameters, grid: Grid | None, like: PolicySet) -> GrowingSet | Elites:
+    def make_archive(
+        self, parameters: Parameters, grid: Grid | None, like: PolicySet
+    ) -> GrowingSet | Elites | DistanceContainer:
         """Make the empty novelty archive A_Nov, for policies with columns like these."""
         return GrowingSet(like)
 
@@ -95,6 +99,14 @@ class Explorer(ABC):
     def generation(self, search: Search) -> Asking:
         """Generate and evaluate offspring, and update the containers of the search."""
 
+    def training_set(self, containers: Containers) -> tuple[PolicySet, PolicySet]:
+        """Return what the autoencoder is trained on: the newest policies, which come first, and archived ones."""
+        return containers.dataset()
+
+    def after_training(self, search: Search) -> None:
+        """Update the containers after all descriptors have changed."""
+        return
+
     @staticmethod
     def draw(search: Search, count: int) -> tuple[Genomes, NDArray[np.int64]]:
         """Draw random genomes, and return them with the ids of their parents: none."""
@@ -102,9 +114,33 @@ class Explorer(ABC):
         return genomes, np.full(count, -1)
 
     @staticmethod
-    def offspring_of(search: Search, parents: PolicySet) -> Generator[Batch | None, Answer | None, PolicySet]:
-        """Evaluate m mutated copies of each parent."""
-        parameters = search.parameters
+    def drawn_parents(search: Search, pool: PolicySet) -> PolicySet:
+        """Draw the parents of a generation from these policies, uniformly and with replacement."""
+        return pool.take(search.random.parents.integers(len(pool), size=search.parameters.parent_count))
+
+    @staticmethod
+    def offspring_of(search: Search, parents: PolicySet, mates: PolicySet) -> Generator[Batch | None, Answer | None, PolicySet]:
+        """Evaluate m variations of each parent.
+
+        Args:
+            search: the search.
+            parents: the parents.
+            mates: policies among which a second parent is drawn uniformly, where variation needs one.
+        """
+        parameters, rng = search.parameters, search.random.mutation
         parents = parents.take(np.repeat(np.arange(len(parents)), parameters.offspring_per_parent))
-        genomes = mutate(parents.genome, parameters.mutation_sigma, search.random.mutation, search.bounds)
+        if parameters.variation == "iso-line":
+            others = mates.genome[search.random.parents.integers(len(mates), size=len(parents))]
+            sigmas = (parameters.iso_sigma, parameters.line_sigma)
+            genomes = iso_line(parents.genome, others, *sigmas, rng, search.bounds)
+        else:
+            genomes = mutate(parents.genome, parameters.mutation_sigma, rng, search.bounds)
         return (yield from search.evaluate(genomes, parents.id, Origin.EXPLORATION))
+
+
+def _check_allowed(method: str, name: str, value: str, allowed: tuple[str, ...], because: str) -> None:
+    """Raise `stax.InvalidInputError` for a value of a parameter that the method does not work with."""
+    if value not in allowed:
+        *others, last = map(repr, allowed)
+        choices = f"{', '.join(others)} or {last}" if others else last
+        raise InvalidInputError(f"Parameter {name} must be {choices} for {method}, {because}, not {value!r}.")

@@ -23,6 +23,7 @@ class GridExplorer(Explorer):
     descriptors = ("ground-truth",)
     descriptors_because = "whose grid lies in that space"
     no_emitters_because = "which has no population to explore with"
+    selections_because = "whose elites compete within their cells only"
     needs_grid = True
 
     def make_archive(self, parameters: Parameters, grid: Grid | None, like: PolicySet) -> Elites:
@@ -34,6 +35,6 @@ class GridExplorer(Explorer):
 
     def generation(self, search: Search) -> Asking:
         elites = search.novelty_archive.policies
-        chosen = search.random.parents.integers(len(elites), size=search.parameters.population_size)
-        search.containers.offspring = yield from self.offspring_of(search, elites.take(chosen))
+        parents = self.drawn_parents(search, elites)
+        search.containers.offspring = yield from self.offspring_of(search, parents, elites)
         search.novelty_archive.append(search.containers.offspring)

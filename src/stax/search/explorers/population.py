@@ -1,4 +1,4 @@
-"""Algorithm 2: exploration with a population that NSGA-II selects."""
+"""Algorithm 2: exploration with a population that NSGA-II selects, or dominated novelty."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from stax.search.explorers.explorer import Asking, Explorer
 from stax.search.policy_set import PolicySet
-from stax.search.selection import select
+from stax.search.selection import dominated_novelty, select
 from stax.search.variation import sample
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ class PopulationExplorer(Explorer):
     """
 
     name = "population"
+    selections: tuple[str, ...] = ("pareto", "dominated-novelty")
 
     def __init__(self, *objectives: str) -> None:
         self.objectives = objectives
@@ -36,7 +37,12 @@ class PopulationExplorer(Explorer):
         parameters, containers = search.parameters, search.containers
 
         # Generate offspring from the population, and evaluate them
-        offspring = yield from self.offspring_of(search, containers.population)
+        parents = (
+            containers.population
+            if parameters.parents_per_generation is None
+            else self.drawn_parents(search, containers.population)
+        )
+        offspring = yield from self.offspring_of(search, parents, containers.population)
 
         # Novelty; of the parents again too, since the archive has grown
         family = PolicySet.concat([containers.population, offspring])
@@ -53,13 +59,18 @@ class PopulationExplorer(Explorer):
         containers.store_novel(offspring.take(stored))
 
         # NSGA-II selection over parents and offspring
-        if parameters.population_update == "selection":
-            survivors = select(self.objective_values(search, family), parameters.population_size)
-        else:
-            survivors = np.arange(len(containers.population))
-        containers.population, containers.offspring = family.take(survivors), offspring
+        containers.population, containers.offspring = family.take(self.survivors(search, family)), offspring
         containers.surround()
+
+    def survivors(self, search: Search, family: PolicySet) -> NDArray[np.int64]:
+        """Return the rows of the next population among the population, which comes first, and its offspring."""
+        parameters = search.parameters
+        if parameters.population_update == "frozen":
+            return np.arange(len(search.containers.population))
+        return select(self.objective_values(search, family), parameters.population_size)
 
     def objective_values(self, search: Search, policies: PolicySet) -> NDArray[np.float64]:
         """Return the values (n, objectives) that selection maximises."""
+        if search.parameters.selection == "dominated-novelty":
+            return dominated_novelty(policies.descriptor, policies.reward, search.parameters.dns_neighbors)[:, None]
         return np.stack([getattr(policies, name) for name in self.objectives], axis=1)

@@ -22,6 +22,7 @@ class RandomExplorer(Explorer):
     archive_about = "drawn at random"
     descriptors = ("none",)
     descriptors_because = no_emitters_because = "which compares nothing"
+    selections_because = "which selects nothing"
 
     def check(self, method: str, parameters: Parameters) -> None:
         super().check(method, parameters)
@@ -31,9 +32,14 @@ class RandomExplorer(Explorer):
                 f" not {parameters.archive_selection!r}."
             )
 
+        if parameters.variation != "gaussian":
+            raise InvalidInputError(
+                f"Parameter variation must be 'gaussian' for {method}, which has no parents, not {parameters.variation!r}."
+            )
+
     def generation(self, search: Search) -> Asking:
         parameters = search.parameters
-        wanted = parameters.population_size * parameters.offspring_per_parent
+        wanted = parameters.parent_count * parameters.offspring_per_parent
         offspring = yield from search.evaluate(*self.draw(search, wanted), Origin.EXPLORATION)
         search.containers.offspring = offspring
         stored = sample(search.random.archive, len(offspring), parameters.archive_additions)
