@@ -368,6 +368,9 @@ def test_reconstruction_error_is_the_mean_over_all_numbers(runs, tasks, monkeypa
         def reconstruct(self, rollouts):
             return np.full((len(rollouts), 1, 4), 0.25, np.float32)
 
+        def used_moments(self, rollouts):
+            return np.full((len(rollouts), 1), rollouts.snapshots.shape[1] - 1)
+
     seen = some.snapshots[:, -1].astype(np.float64)
     assert reconstruction_error(Blank(), SquareTask(), some) == pytest.approx(np.mean((seen - 0.25) ** 2))
     assert reconstruction_error(Blank(), SquareTask(), some.take(slice(0, 0))) is None

@@ -39,7 +39,8 @@ def pairs(runs: Path, square_run: Path, records: Path) -> list[tuple[RunReader, 
 
 
 def curves(measured) -> list:
-    return [measured.coverage, measured.exploration_coverage, *measured.max_reward, *measured.archived_reward]
+    shares = (measured.coverage, measured.exploration_coverage, measured.qd_score, *measured.profile)
+    return [*shares, *measured.max_reward, *measured.archived_reward]
 
 
 def test_curves_are_those_of_the_folder_to_the_bit(runs, square_run, records):

@@ -58,7 +58,7 @@ def test_tasks_are_listed():
         assert words in done.stdout
     listed = json.loads(run("tasks", "--json").stdout)
     assert [task["name"] for task in listed] == ["curling", "hard-maze", "redundant-arm"]
-    assert listed[1]["options"] == {"sensors": "lasers"}
+    assert listed[1]["options"]["sensors"] == "lasers"
 
 
 def test_check_task():

@@ -128,7 +128,7 @@ class Measured:
     archived_reward: list[Curve]
     """Best reward so far among the policies that are in the final archives, one curve per reward area."""
     qd_score: Curve | None = None
-    """Sum over the grid's cells of the best reward so far; None as for `coverage`, and for records, which do not hold it."""
+    """Sum over the grid's cells of the best reward so far; None as for `coverage`."""
     profile: tuple[Curve, ...] = ()
     """Share of the grid's cells whose best reward is at or above each of `PROFILE_LEVELS`; empty where there is no `qd_score`."""
 
@@ -233,7 +233,10 @@ def qd_score_curve(
             best[cell] = value
             steps.append(row + 1)
             gains.append(gain)
-    return Curve(np.array(steps, np.int64), np.cumsum(gains))
+    score = np.cumsum(gains)
+    # A gain may be too small to change the sum.
+    rises = np.concatenate([[True], np.diff(score) > 0])
+    return Curve(np.array(steps, np.int64)[rises], score[rises])
 
 
 def profile_curves(

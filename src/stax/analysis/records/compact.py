@@ -17,6 +17,7 @@ from stax.analysis.measures import Curve
 from stax.errors import InvalidInputError
 from stax.input_limits import LARGEST_NUMBER
 from stax.runs.array_files import Arrays
+from stax.search.grid import PROFILE_LEVELS
 from stax.search.policy_set import PolicySet
 
 Bounds = tuple[tuple[float, float], ...]
@@ -44,6 +45,9 @@ def get(arrays: Mapping[str, NDArray[Any]], name: str, kinds: str, dimensions: i
 
 
 # Curves
+
+PROFILE_NAMES = tuple(f"profile_{level:g}" for level in PROFILE_LEVELS)
+"""Names of the curves of the archive profile."""
 
 
 def smallest(values: NDArray[np.int64]) -> NDArray[Any]:

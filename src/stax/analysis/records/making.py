@@ -26,6 +26,7 @@ from stax.analysis.measures import (
 )
 from stax.analysis.records.compact import (
     MOST_SHOWN,
+    PROFILE_NAMES,
     Bounds,
     pack_curves,
     pack_ends,
@@ -165,13 +166,11 @@ def _course(result: Result, path: Path) -> Measured:
 
 
 def _curves(measured: Measured) -> Arrays:
-    arrays = {
-        f"{name}.gaps": pack_steps(curve.evaluations)
-        for name, curve in (("coverage", measured.coverage), ("exploration_coverage", measured.exploration_coverage))
-        if curve is not None
-    }
+    shares = {"coverage": measured.coverage, "exploration_coverage": measured.exploration_coverage}
+    shares |= dict(zip(PROFILE_NAMES, measured.profile, strict=False))
     return {
-        **arrays,
+        **{f"{name}.gaps": pack_steps(curve.evaluations) for name, curve in shares.items() if curve is not None},
+        **(pack_curves("qd_score", [measured.qd_score]) if measured.qd_score is not None else {}),
         **pack_curves("max_reward", measured.max_reward),
         **pack_curves("archived_reward", measured.archived_reward),
     }

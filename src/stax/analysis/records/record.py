@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from stax.analysis.measures import Curve, Measured, Spent, check_ends, coverage_grid
 from stax.analysis.records.compact import (
+    PROFILE_NAMES,
     STEPS,
     ArchivedEnds,
     Bounds,
@@ -187,12 +188,15 @@ def _record(path: Path, content: Mapping[str, Any], arrays: Arrays) -> Record:
     summary = _table(content, "summary")
     evaluations = _integer(summary, "evaluations", 1, config.budget)
     areas = len(task.reward_areas)
+    profile = [_coverage(arrays, name, task, cells, evaluations) for name in PROFILE_NAMES]
     course = Measured(
         evaluations=evaluations,
         coverage=_coverage(arrays, "coverage", task, cells, evaluations),
         exploration_coverage=_coverage(arrays, "exploration_coverage", task, cells, evaluations),
         max_reward=unpack_curves(arrays, "max_reward", areas, evaluations),
         archived_reward=unpack_curves(arrays, "archived_reward", areas, evaluations),
+        qd_score=unpack_curves(arrays, "qd_score", 1, evaluations)[0] if profile[0] else None,
+        profile=tuple(curve for curve in profile if curve is not None),
     )
     _check_summary(course, summary, path)
     highest = _number(content, "highest_reward", 0.0)
