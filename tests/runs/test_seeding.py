@@ -41,7 +41,7 @@ def archived(result: stax.Result) -> PolicySet:
 
 def covered(policies: PolicySet, task: stax.Task) -> float:
     coverage = Coverage(Grid(task.ground_truth_bounds, 50))
-    coverage.add(policies.ground_truth)
+    coverage.add(policies.ground_truth, policies.reward)
     return coverage.share
 
 
@@ -74,7 +74,7 @@ def test_every_method_starts_from_every_part_that_it_has(algo, sources):
     assert ("autoencoder" in record["parts"]) == METHODS[algo].is_learned
     assert result.metrics[0]["evaluations"] == len(seeds)
     assert result.evaluations == 200
-    if algo != "map-elites":
+    if algo not in ("map-elites", "aurora", "dns", "dns-learned"):  # in whose archives policies compete
         assert set(range(len(seeds))) <= {*result.novelty_archive.id.tolist(), *result.reward_archive.id.tolist()}
 
 
@@ -252,3 +252,12 @@ def test_the_command_seeds_and_refuses(sources, tmp_path, capsys):
         assert main([*given, *other, *words]) == 2
         assert capsys.readouterr().err.count("\n") == 1
         assert not (tmp_path / "other").exists()
+
+
+def test_seeds_compete_for_the_population_of_dns(sources):
+    """The first population is what dominated novelty selects among all seeds, not only those drawn for it."""
+    seeds = archived(stax.load(sources("stax")))
+    searched = stax.run(TASK, algo="dns", budget=len(seeds), start_from=sources("stax"), **GIVEN)
+    kept = searched.novelty_archive
+    assert len(kept) == min(QUICK["population_size"], len(seeds))
+    assert kept.reward.max() == seeds.reward.max()

@@ -31,7 +31,12 @@ class DominatedNoveltyExplorer(PopulationExplorer):
 
     def start(self, search: Search) -> Asking:
         yield from super().start(search)
-        search.containers.replace_novel(search.containers.population)
+        containers = search.containers
+        if len(containers.novelty_archive):
+            # Seeds from the archives of another run compete for a place in the population.
+            family = PolicySet.union([containers.population, containers.novelty_archive.policies])
+            containers.population = family.take(self.survivors(search, family))
+        containers.replace_novel(containers.population)
 
     def generation(self, search: Search) -> Asking:
         containers = search.containers
