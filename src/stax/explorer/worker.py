@@ -173,8 +173,8 @@ def _answer(studio: Any, request: bytes) -> bytes:
 
 def _policies(columns: Mapping[str, NDArray[Any]]) -> PolicySet:
     count = len(columns["id"])
-    whole = {name: columns[name].astype(np.int64) for name in ("id", "reward_area", "steps")}
-    unknown = dict.fromkeys(("parent", "born", "origin", "emitter"), np.full(count, -1))
+    whole: dict[str, Any] = {name: columns[name].astype(np.int64) for name in ("id", "reward_area", "steps")}
+    unknown: dict[str, Any] = dict.fromkeys(("parent", "born", "origin", "emitter"), np.full(count, -1))
     return PolicySet(
         **whole,
         **unknown,

@@ -31,6 +31,8 @@ class Origin(IntEnum):
     EXPLORATION = 1
     BOOTSTRAP = 2
     EMITTER = 3
+    REEVALUATION = 4
+    """A further evaluation of its parent with another seed: a row of the ledger, never a policy of an archive."""
 
     @property
     def word(self) -> str:
