@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import shutil
 
@@ -12,6 +13,9 @@ import stax
 from noisy_tasks import FACTORS
 from run_folders import QUICK, Stop, contents, same_run
 from stax import InvalidInputError
+from stax.analysis.records.making import write_record
+from stax.analysis.records.record import read_record
+from stax.analysis.replay import play
 from stax.cli.main import main
 from stax.runs.reader import RunReader
 from stax.search.vocabulary import Origin
@@ -68,6 +72,25 @@ def test_the_folder_has_the_spread_and_the_origin(whole, capsys):
 def test_the_report_lists_the_origin(whole, tmp_path, capsys):
     assert main(["report", str(whole / "serene"), "--out", str(tmp_path / "page.html"), "--quiet"]) == 0
     assert "reevaluation" in (tmp_path / "page.html").read_text()
+
+
+def test_its_record_can_be_read_again(whole, tmp_path):
+    record = read_record(write_record(whole / "serene", tmp_path, trust=True))
+    spent = {part.origin: part.evaluations for part in record.spent}
+    ledger = RunReader(whole / "serene").ledger("origin")["origin"]
+    assert spent["reevaluation"] == np.count_nonzero(ledger == Origin.REEVALUATION)
+    assert sum(spent.values()) == 260
+
+
+def test_a_replay_does_not_compare_one_episode_with_the_mean_of_several(tmp_path):
+    given = {**GIVEN, "task.action_noise": 0.3, "population_size": 20}
+    result = stax.run("redundant-arm", algo="map-elites", budget=600, validation_episodes=0, **given)
+    kept = result.novelty_archive
+    assert (kept.reward_spread > 0).any()
+    assert not [shown.differences for shown in play(result.task, kept.take(slice(0, 5))) if shown.differences]
+    ones = kept.take(np.argsort(-kept.reward)[:1])
+    assert not play(result.task, ones)[0].differences
+    assert play(result.task, dataclasses.replace(ones, reward_spread=None))[0].differences
 
 
 def test_an_archive_without_its_spread_is_refused(whole, tmp_path, capsys):

@@ -41,11 +41,11 @@ def kept_rewards(
         ledger: its columns id, parent, origin, reward, reward_area and failed.
         archived_ids: ids of the policies in the archives.
     """
-    # The ledger may come from a stranger.
-    is_earlier = (ledger["parent"] >= 0) & (ledger["parent"] < np.arange(len(ledger["parent"])))
-    again = np.flatnonzero((ledger["origin"] == Origin.REEVALUATION) & ~ledger["failed"] & is_earlier)
+    again = np.flatnonzero((ledger["origin"] == Origin.REEVALUATION) & ~ledger["failed"])
     if not len(again):
         return ledger["reward"], ledger["reward_area"]
+    # The ledger may come from a stranger.
+    again = again[(ledger["parent"][again] >= 0) & (ledger["parent"][again] < again)]
     archived = set(archived_ids.tolist())
     rewards, areas = ledger["reward"].copy(), ledger["reward_area"].copy()
     again = again[np.argsort(ledger["parent"][again], kind="stable")]

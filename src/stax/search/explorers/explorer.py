@@ -78,8 +78,10 @@ class Explorer(ABC):
         if seeds is not None and len(seeds):
             seeded = yield from search.evaluate(seeds.genome, np.full(len(seeds), -1), Origin.INITIAL)
             wanted -= int(np.count_nonzero(seeds.population))
-        # Before the seeds are stored, which may take evaluations that the first population needs.
-        drawn = (yield from search.evaluate(*self.draw(search, wanted), Origin.INITIAL)) if wanted else None
+        drawn = None
+        if wanted:
+            # Before the seeds are stored, which may take evaluations that the first population needs.
+            drawn = yield from search.evaluate(*self.draw(search, wanted), Origin.INITIAL)
         if seeds is not None and seeded is not None:
             parts.append((yield from store_seeds(search, seeds, seeded)))
         if drawn is not None:
