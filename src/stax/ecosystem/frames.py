@@ -20,7 +20,7 @@ from stax.errors import InvalidInputError
 from stax.extras import import_extra
 from stax.search.emitters.emitter import EmitterRecord
 from stax.search.policy_set import SPREAD, PolicySet
-from stax.search.vocabulary import ORIGINS
+from stax.search.vocabulary import POLICY_ORIGINS, origin_words
 from stax.tasks.task import Task
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ def _frame(columns: Mapping[str, NDArray[Any]]) -> pandas.DataFrame:
     flat: dict[str, Any] = {}
     for name, values in columns.items():
         if name == "origin":
-            flat[name] = pandas.Categorical.from_codes(values, list(ORIGINS))
+            flat[name] = pandas.Categorical.from_codes(values, list(origin_words(int(values.max(initial=0)))))
         elif values.ndim == 1:
             flat[name] = values.copy()
         else:
@@ -166,10 +166,12 @@ def _array(frame: pandas.DataFrame, name: str, shape: tuple[int, ...], found: li
 def _scalars(frame: pandas.DataFrame, name: str) -> NDArray[Any]:
     if name == "origin":
         words = frame[name].astype(str)
-        unknown = words[~words.isin(ORIGINS)]
+        unknown = words[~words.isin(POLICY_ORIGINS)]
         if len(unknown):
-            raise InvalidInputError(f"Column origin of the frame must be one of {', '.join(ORIGINS)}, not {unknown.iloc[0]!r}.")
-        return np.array([ORIGINS.index(word) for word in words], np.int64)
+            raise InvalidInputError(
+                f"Column origin of the frame must be one of {', '.join(POLICY_ORIGINS)}, not {unknown.iloc[0]!r}."
+            )
+        return np.array([POLICY_ORIGINS.index(word) for word in words], np.int64)
     values = _numbers(frame, name)
     if name in _FLOATS:
         return values.astype(np.float64)
