@@ -38,6 +38,7 @@ from stax.runs.config import make_config
 from stax.runs.reader import RunReader
 from stax.search.grid import PROFILE_LEVELS, Coverage, Grid
 from stax.search.policy_set import PolicySet
+from stax.search.repeated_rewards import kept_rewards
 from toy_tasks import NoTruthTask, SquareTask
 
 UNIT = ((0.0, 1.0), (0.0, 1.0))
@@ -187,6 +188,21 @@ def test_archived_rewards_and_exploration_by_hand():
     assert measured.exploration_coverage.at(every).tolist() == [0, 0.25, 0.25, 0.5, 0.5, 0.5, 0.5]
     assert measured.max_reward[0].at(every).tolist() == [0, 0, 0.4, 0.4, 0.4, 0.8, 0.8]
     assert measured.archived_reward[0].at(every).tolist() == [0, 0, 0, 0.2, 0.2, 0.2, 0.5]
+
+
+def test_archived_rewards_of_reevaluated_policies_by_hand():
+    """Policies 0 and 1 were evaluated three times, policy 1 with a failure; a stranger's row has a parent that does not exist."""
+    ledger = {
+        "parent": np.array([-1, -1, 0, 1, 0, 1, 99]),
+        "origin": np.array([0, 0, 4, 4, 4, 4, 4], np.int8),
+        "reward": np.array([0.9, 0.8, 0.3, 0.2, 0.0, 0.0, 0.7]),
+        "reward_area": np.array([0, 1, 2, 1, -1, -1, 0], np.int16),
+        "failed": np.array([0, 0, 0, 0, 0, 1, 0], bool),
+    }
+    rewards, areas = kept_rewards(ledger, np.array([0]))
+    assert rewards == pytest.approx([0.4, 0.8, 0.3, 0.2, 0.0, 0.0, 0.7])
+    assert areas.tolist() == ledger["reward_area"].tolist()
+    assert kept_rewards(ledger, np.array([0, 1]))[0][1] == pytest.approx(0.5)
 
 
 def test_archived_rewards_of_real_runs_are_those_of_the_archives(runs):
@@ -395,6 +411,8 @@ def test_where_the_budget_went():
         Spent("emitter", 2, 0.25, 0),
     ]
     assert [part.share for part in budget_by_origin(origin[:0], failed[:0])] == [0, 0, 0, 0]
+    again = np.array([*origin, 4, 4], np.int8)
+    assert budget_by_origin(again, np.zeros(10, bool))[4:] == [Spent("reevaluation", 2, 0.2, 0)]
 
 
 def test_where_the_budget_of_a_real_run_went(square_run):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from stax.search.policy_set import PolicySet
-from stax.search.vocabulary import ORIGINS
+from stax.search.vocabulary import POLICY_ORIGINS
 from toy_tasks import SquareTask
 
 
@@ -19,7 +19,7 @@ def some_policies(count: int, seed: int, descriptor_size: int = 3) -> PolicySet:
         genome=genome,
         parent=rng.integers(-1, 10_000, count),
         born=int(rng.integers(100)),
-        origin=int(rng.integers(len(ORIGINS))),
+        origin=int(rng.integers(len(POLICY_ORIGINS))),
         emitter=int(rng.integers(-1, 50)),
         descriptor_size=descriptor_size,
     )

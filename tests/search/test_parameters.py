@@ -100,6 +100,7 @@ EDGES = [
     ("emitter_novelty", ["all", "reward-archive"], ["novelty-archive", 1, None], "one of 'all', 'reward-archive'"),
     ("bootstrap_share", [0, 1 / 3, 1], [-0.01, 1.01, float("nan"), "third", None], "a number from 0 to 1"),
     ("elite_replacement", ["not-worse", "better"], ["equal", True, None], "one of 'not-worse', 'better'"),
+    ("reevaluations", [0, 1, 1000], [-1, 1001, 2.0, None, True], "a whole number from 0 to 1000"),
     ("population_update", ["selection", "frozen"], ["none", False, None], "one of 'selection', 'frozen'"),
     (
         "descriptor",

@@ -25,6 +25,7 @@ from stax.search.grid import MOST_DIMENSIONS, PROFILE_LEVELS, Grid
 from stax.search.making import make_space
 from stax.search.methods import find_method
 from stax.search.policy_set import PolicySet
+from stax.search.repeated_rewards import kept_rewards
 from stax.search.vocabulary import ORIGINS, Origin
 from stax.tasks import BUILT_IN
 from stax.tasks.task import Task
@@ -38,7 +39,7 @@ SHARES = (0.5, 0.8, 0.95)
 """Shares of the highest reward; it is measured when a run reaches them."""
 HIGHEST_REWARD = 1.0
 """Reward of the built-in tasks at the centre of a reward area."""
-MEASURED_COLUMNS = ("id", "origin", "reward", "reward_area", "ground_truth", "failed")
+MEASURED_COLUMNS = ("id", "parent", "origin", "reward", "reward_area", "ground_truth", "failed")
 """Columns of the ledger that `measure` needs."""
 _OTHER_SEED = 10**9
 """Number added to the run's seed for the seed of a random autoencoder."""
@@ -165,7 +166,7 @@ def measure(task: Task, ledger: Mapping[str, NDArray[Any]], *, grid_cells: int, 
         coverage=None if grid is None else coverage_curve(ledger["ground_truth"], failed, grid),
         exploration_coverage=None if grid is None else coverage_curve(ledger["ground_truth"], failed | exploiting, grid),
         max_reward=max_reward_curves(ledger["reward"], ledger["reward_area"], failed, areas),
-        archived_reward=max_reward_curves(ledger["reward"], ledger["reward_area"], failed | forgotten, areas),
+        archived_reward=max_reward_curves(*kept_rewards(ledger, archived_ids), failed | forgotten, areas),
         qd_score=None if grid is None else qd_score_curve(ledger["ground_truth"], ledger["reward"], failed, grid),
         profile=() if grid is None else profile_curves(ledger["ground_truth"], ledger["reward"], failed, grid),
     )
@@ -454,4 +455,6 @@ def budget_by_origin(origin: NDArray[Any], failed: NDArray[np.bool_]) -> list[Sp
     counts = np.bincount(origin, minlength=len(ORIGINS))
     failures = np.bincount(origin[failed], minlength=len(ORIGINS))
     total = max(len(origin), 1)
-    return [Spent(name, int(counts[i]), float(counts[i] / total), int(failures[i])) for i, name in enumerate(ORIGINS)]
+    # Most runs have no reevaluations.
+    listed = [i for i in range(len(ORIGINS)) if counts[i] or i != Origin.REEVALUATION]
+    return [Spent(ORIGINS[i], int(counts[i]), float(counts[i] / total), int(failures[i])) for i in listed]

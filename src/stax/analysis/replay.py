@@ -124,13 +124,18 @@ def _area_name(task: Task, number: int) -> str | None:
 
 def _differences(task: Task, recorded: PolicySet, played: Rollouts) -> tuple[str, ...]:
     truth = np.empty((1, 0)) if played.ground_truth is None else np.asarray(played.ground_truth)
-    pairs: list[tuple[str, Any, Any]] = [
+    rewards: list[tuple[str, Any, Any]] = [
         ("reward", float(played.reward[0]), float(recorded.reward[0])),
         (
             "reward area",
             _area_name(task, int(played.reward_area[0])) or "none",
             _area_name(task, int(recorded.reward_area[0])) or "none",
         ),
+    ]
+    # What was recorded of a reevaluated policy is the mean of several evaluations.
+    is_mean = recorded.reward_spread is not None and bool(np.isfinite(recorded.reward_spread[0]))
+    pairs = [
+        *([] if is_mean else rewards),
         ("ground truth", tuple(truth[0].tolist()), tuple(recorded.ground_truth[0].tolist())),
         ("steps", int(played.steps[0]), int(recorded.steps[0])),
     ]

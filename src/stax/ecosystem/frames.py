@@ -19,8 +19,8 @@ from stax.ecosystem.given_policies import given_policies
 from stax.errors import InvalidInputError
 from stax.extras import import_extra
 from stax.search.emitters.emitter import EmitterRecord
-from stax.search.policy_set import PolicySet
-from stax.search.vocabulary import ORIGINS
+from stax.search.policy_set import SPREAD, PolicySet
+from stax.search.vocabulary import POLICY_ORIGINS, origin_words
 from stax.tasks.task import Task
 
 if TYPE_CHECKING:
@@ -32,18 +32,20 @@ _SCALARS = ("id", "parent", "born", "origin", "emitter", "reward", "reward_area"
 _ARRAYS = ("ground_truth", "descriptor", "genome", "snapshots")
 DEFAULT_COLUMNS = (*_SCALARS, "ground_truth", "descriptor", "genome")
 """All columns but the snapshots, which may be complete pictures."""
-_FLOATS = ("reward", "novelty", "surprise")
+_FLOATS = ("reward", "novelty", "surprise", SPREAD)
 _ARRAY_COLUMN = re.compile(rf"({'|'.join(_ARRAYS)})((?:_\d+)+)", re.ASCII)
 
 
-def policies_frame(policies: PolicySet, columns: Sequence[str] = DEFAULT_COLUMNS) -> pandas.DataFrame:
+def policies_frame(policies: PolicySet, columns: Sequence[str] | None = None) -> pandas.DataFrame:
     """Return policies as a data frame with a row per policy; the same as `policies.to_pandas`.
 
     Args:
         policies: for instance an archive.
-        columns: names of columns of `PolicySet`, in the order wanted; all but `snapshots` by default.
+        columns: names of columns of `PolicySet`, in the order wanted; all but `snapshots` if None.
     """
     known = policies.columns()
+    if columns is None:
+        columns = (*DEFAULT_COLUMNS, SPREAD) if SPREAD in known else DEFAULT_COLUMNS
     for name in columns:
         if name not in known:
             raise InvalidInputError(f"Policies have no column {name!r}; they have {', '.join(known)}.")
@@ -88,7 +90,7 @@ def _frame(columns: Mapping[str, NDArray[Any]]) -> pandas.DataFrame:
     flat: dict[str, Any] = {}
     for name, values in columns.items():
         if name == "origin":
-            flat[name] = pandas.Categorical.from_codes(values, list(ORIGINS))
+            flat[name] = pandas.Categorical.from_codes(values, list(origin_words(int(values.max(initial=0)))))
         elif values.ndim == 1:
             flat[name] = values.copy()
         else:
@@ -113,7 +115,7 @@ def policies_from_frame(frame: pandas.DataFrame, task: Task) -> PolicySet:
         raise InvalidInputError(f"The frame must be a pandas DataFrame, not {type(frame).__name__}.")
     if not frame.columns.is_unique:
         raise InvalidInputError(f"The frame has the column {frame.columns[frame.columns.duplicated()][0]!r} twice.")
-    columns: dict[str, NDArray[Any]] = {name: _scalars(frame, name) for name in _SCALARS if name in frame.columns}
+    columns: dict[str, NDArray[Any]] = {name: _scalars(frame, name) for name in (*_SCALARS, SPREAD) if name in frame.columns}
     places = _places(frame)
     sizes = {"genome": (task.genome_size,), "ground_truth": (len(task.ground_truth_bounds or ()),)}
     for name, found in places.items():
@@ -164,10 +166,12 @@ def _array(frame: pandas.DataFrame, name: str, shape: tuple[int, ...], found: li
 def _scalars(frame: pandas.DataFrame, name: str) -> NDArray[Any]:
     if name == "origin":
         words = frame[name].astype(str)
-        unknown = words[~words.isin(ORIGINS)]
+        unknown = words[~words.isin(POLICY_ORIGINS)]
         if len(unknown):
-            raise InvalidInputError(f"Column origin of the frame must be one of {', '.join(ORIGINS)}, not {unknown.iloc[0]!r}.")
-        return np.array([ORIGINS.index(word) for word in words], np.int64)
+            raise InvalidInputError(
+                f"Column origin of the frame must be one of {', '.join(POLICY_ORIGINS)}, not {unknown.iloc[0]!r}."
+            )
+        return np.array([POLICY_ORIGINS.index(word) for word in words], np.int64)
     values = _numbers(frame, name)
     if name in _FLOATS:
         return values.astype(np.float64)

@@ -54,21 +54,27 @@ ONE_THREAD = dict.fromkeys(
 """Environment variables of a worker, which BLAS, Numba and torch read when they are loaded."""
 
 
+_VARIANTS = 8
+"""Variants of a task that are kept, since making a task may take long: a search with `reevaluations` needs them again and again."""
+
+
 class Callee:
     """A task that is called, and the same task with some options changed, made when it is first asked for."""
 
     def __init__(self, task: Task) -> None:
         self.task = task
-        self._changes: dict[str, Any] = {}
-        self._variant: Task | None = None
+        self._variants: list[tuple[dict[str, Any], Task]] = []
+        """Those last made, with their changes."""
 
     def with_changes(self, changes: Mapping[str, Any] | None) -> Task:
-        """Return the task with these options changed; only the latest variant is kept."""
+        """Return the task with these options changed; a few variants are kept."""
         if not changes:
             return self.task
-        if self._variant is None or self._changes != changes:
-            self._variant, self._changes = make_variant(self.task, changes), dict(changes)
-        return self._variant
+        for known, variant in self._variants:
+            if known == changes:
+                return variant
+        self._variants = [*self._variants, (dict(changes), make_variant(self.task, changes))][-_VARIANTS:]
+        return self._variants[-1][1]
 
 
 def call(callee: Callee, genomes: Genomes, changes: Mapping[str, Any] | None = None) -> Outcome:

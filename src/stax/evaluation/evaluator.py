@@ -35,6 +35,7 @@ from stax.evaluation.source import TaskSource
 from stax.run_settings import BACKENDS, RunSettings
 from stax.tasks.rollout_checks import check_arrays, usable_ground_truth, usable_rewards
 from stax.tasks.task import Genomes, Rollouts, Task
+from stax.tasks.variants import repetition
 
 __all__ = ["Evaluator", "TaskSource", "make_evaluator"]
 
@@ -96,20 +97,27 @@ class Evaluator:
         self.failures = {str(reason): int(count) for reason, count in counts["failures"].items()}
         self._last_reason = next(reversed(self.failures), "")
 
-    def evaluate(self, genomes: Genomes, progress: Callable[[int], None] | None = None) -> Rollouts:
+    def evaluate(
+        self,
+        genomes: Genomes,
+        progress: Callable[[int], None] | None = None,
+        repetitions: NDArray[np.int64] | None = None,
+    ) -> Rollouts:
         """Return the rollouts of these genomes, in their order; `Rollouts.failed` marks those without an outcome.
 
         Args:
             genomes: the policies.
             progress: called with the number of policies that are done, whenever a part of the batch is.
+            repetitions: (n,) 0 for the task's own seed, k for its k-th further seed; None for its own seed throughout.
         """
         self.evaluations += len(genomes)
         done: dict[int, Rollouts | None] = {}
         missing = len(genomes)
         began = time.monotonic()
         try:
-            for part in _split(Part(0, genomes), self._parts(len(genomes))):
-                self._crew.begin(part)
+            for whole in self._by_seed(genomes, repetitions):
+                for part in _split(whole, math.ceil(self._parts(len(genomes)) * len(whole) / len(genomes))):
+                    self._crew.begin(part)
             while missing:
                 for part, outcome in self._crew.wait():
                     again = self._parts_to_repeat(part, outcome)
@@ -126,6 +134,16 @@ class Evaluator:
         self._seconds_per_policy = (time.monotonic() - began) * self._crew.workers / len(genomes)
         self._check_share()
         return self._joined([done[first] for first in sorted(done)])
+
+    def _by_seed(self, genomes: Genomes, repetitions: NDArray[np.int64] | None) -> list[Part]:
+        """Return the batch as parts of consecutive policies that are evaluated with the same seed."""
+        if repetitions is None or not repetitions.any():
+            return [Part(0, genomes)]
+        bounds = [0, *(np.flatnonzero(np.diff(repetitions)) + 1).tolist(), len(genomes)]
+        seeds = [repetition(self._task, int(repetitions[first])) or None for first in bounds[:-1]]
+        return [
+            Part(first, genomes[first:end], changes=seed) for (first, end), seed in zip(pairwise(bounds), seeds, strict=True)
+        ]
 
     def _parts(self, count: int) -> int:
         """Choose how many parts a batch is split into: enough for all workers, and more if an evaluation takes long."""

@@ -26,7 +26,7 @@ from stax.runs.tables import KEPT_AUTOENCODERS, read_autoencoder
 from stax.search.emitters.emitter import EmitterRecord
 from stax.search.making import make_space
 from stax.search.methods import find_method
-from stax.search.policy_set import PolicySet
+from stax.search.policy_set import SPREAD, PolicySet
 from stax.tasks.task import Task
 
 Ledger = dict[str, NDArray[Any]]
@@ -116,7 +116,8 @@ def _from_state(run: RunReader, status: str, arrays: Mapping[str, NDArray[Any]],
 
 
 def _policies(run: RunReader, arrays: Mapping[str, NDArray[Any]], name: str, evaluations: int) -> PolicySet:
-    columns = {entry.name: arrays[f"{name}.{entry.name}"] for entry in fields(PolicySet)}
+    names = [entry.name for entry in fields(PolicySet) if entry.name != SPREAD or run.config.parameters.reevaluations]
+    columns = {column: arrays[f"{name}.{column}"] for column in names}
     size = columns["descriptor"].shape[-1] if columns["descriptor"].ndim == 2 else 0
     what = f"The checkpoint of {str(run.path)!r} is damaged: {name}"
     return _light(PolicySet.checked(columns, what, run.task, descriptor_size=size, evaluations=evaluations))

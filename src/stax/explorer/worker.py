@@ -20,14 +20,14 @@ from numpy.typing import NDArray
 
 from stax.errors import InvalidInputError, in_one_line
 from stax.explorer.packing import pack, unpack
-from stax.search.policy_set import PolicySet
+from stax.search.policy_set import SPREAD, PolicySet
 
 TIME_LIMIT = 120.0
 """Seconds that a request may take."""
 FIRST_TIME_LIMIT = 900.0
 """Seconds that the first requests of a kind may take, which may have to compile a simulator."""
 _LENGTH = struct.Struct("<Q")
-_COLUMNS = ("id", "genome", "reward", "reward_area", "steps", "ground_truth")
+_COLUMNS = ("id", "genome", "reward", "reward_area", "steps", "ground_truth", SPREAD)
 """Columns of policies that the worker needs."""
 
 
@@ -56,7 +56,8 @@ class Worker:
         **more: Any,
     ) -> bytes:
         """Return what a method of `Studio` returns; a failure there is an `InvalidInputError` here."""
-        columns = {} if policy is None else {f"policy.{name}": getattr(policy, name) for name in _COLUMNS}
+        known = {} if policy is None else policy.columns()
+        columns = {f"policy.{name}": column for name, column in known.items() if name in _COLUMNS}
         request = pack({"method": method, "folder": str(folder), "more": more}, {**columns, **(arrays or {})})
         with self._lock:
             answer = self._exchange(request, TIME_LIMIT if (method, str(folder)) in self._done else FIRST_TIME_LIMIT)
@@ -173,8 +174,8 @@ def _answer(studio: Any, request: bytes) -> bytes:
 
 def _policies(columns: Mapping[str, NDArray[Any]]) -> PolicySet:
     count = len(columns["id"])
-    whole = {name: columns[name].astype(np.int64) for name in ("id", "reward_area", "steps")}
-    unknown = dict.fromkeys(("parent", "born", "origin", "emitter"), np.full(count, -1))
+    whole: dict[str, Any] = {name: columns[name].astype(np.int64) for name in ("id", "reward_area", "steps")}
+    unknown: dict[str, Any] = dict.fromkeys(("parent", "born", "origin", "emitter"), np.full(count, -1))
     return PolicySet(
         **whole,
         **unknown,
@@ -185,6 +186,7 @@ def _policies(columns: Mapping[str, NDArray[Any]]) -> PolicySet:
         descriptor=np.empty((count, 0)),
         novelty=np.full(count, np.nan),
         surprise=np.full(count, np.nan),
+        reward_spread=columns.get(SPREAD),
     )
 
 

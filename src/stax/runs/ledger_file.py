@@ -13,7 +13,7 @@ from stax.errors import InvalidInputError
 from stax.runs import limits
 from stax.runs.files import BAD_VALUE_ERRORS, atomic_write, open_regular
 from stax.runs.parquet_pages import page_sizes
-from stax.search.vocabulary import ORIGINS
+from stax.search.vocabulary import ORIGINS, origin_words
 
 if TYPE_CHECKING:
     import pyarrow
@@ -43,7 +43,9 @@ def write_ledger(path: Path, ledger: Mapping[str, NDArray[Any]]) -> None:
     columns: dict[str, pyarrow.Array] = {}
     for name, values in ledger.items():
         if name == "origin":
-            columns[name] = pyarrow.DictionaryArray.from_arrays(_arrow_column(values), _arrow_words(ORIGINS))
+            # A run without reevaluations has the file that it had before there were any.
+            words = origin_words(int(values.max(initial=0)))
+            columns[name] = pyarrow.DictionaryArray.from_arrays(_arrow_column(values), _arrow_words(words))
         elif name == "ground_truth":
             for number in range(values.shape[1]):
                 columns[f"{name}_{number}"] = _arrow_column(values[:, number])

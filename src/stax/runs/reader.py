@@ -284,7 +284,12 @@ class RunReader:
             task: the task that the policies must fit; what the configuration says of it if None.
         """
         path = self._expect("archives", f"{name}.npz")
-        return read_archive(path, task or self.task, self.evaluations)
+        archive = read_archive(path, task or self.task, self.evaluations)
+        if (archive.reward_spread is not None) != (self.config.parameters.reevaluations > 0):
+            raise InvalidInputError(
+                f"The archive {str(path)!r} is damaged: policies have a reward_spread exactly if the run has reevaluations."
+            )
+        return archive
 
     def archived_ids(self) -> NDArray[np.int64]:
         """Return the ids of the policies in the final archives, each once; nothing of the archives is kept in memory."""

@@ -39,7 +39,7 @@ from stax.runs.seeding import FILE as SEEDS
 from stax.runs.seeding import Start, make_start, read_seeds, write_seeds
 from stax.runs.status import RunStatus
 from stax.runs.tables import check_run_fits, keep_autoencoder, save_metrics
-from stax.runs.task_trial import look_at_task
+from stax.runs.task_trial import check_seed_matters, look_at_task
 from stax.runs.validation import validate, write_validation
 from stax.search.making import build_search
 from stax.search.methods import find_method
@@ -255,6 +255,7 @@ class _Run:
 
     def begin(self) -> Result:
         with self._ready() as (search, evaluator):
+            check_seed_matters(search, evaluator)
             if self.folder is None:
                 return self._search(search, evaluator, resumed=False)
             # Before there is a folder, refuse what would be too large to be read again.
@@ -406,7 +407,8 @@ class _Run:
                 # Seeds say little about the task: they were chosen elsewhere.
                 is_first = not search.evaluations and self._seeds is None
                 with search.record.stopwatch.time("evaluation"):
-                    rollouts = evaluator.evaluate(genomes, lambda finished: self._count(search, finished))
+                    count = partial(self._count, search)
+                    rollouts = evaluator.evaluate(genomes, count, search.asked_repetitions)
                 _tell(search, evaluator, rollouts)
                 if search.at_rest:
                     self._rest(search)

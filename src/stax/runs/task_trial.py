@@ -11,12 +11,22 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from stax.errors import InvalidInputError
 from stax.evaluation.evaluator import Evaluator
 from stax.search.search import Search
+from stax.search.variation import random_genomes
 from stax.tasks import is_built_in
-from stax.tasks.first_look import BASE_OFFSET, impurity_note, observation_note, reward_note, seeds_to_try, stochastic_note
+from stax.tasks.first_look import (
+    BASE_OFFSET,
+    differing,
+    impurity_note,
+    observation_note,
+    reward_note,
+    seeds_to_try,
+    stochastic_note,
+)
 from stax.tasks.task import Genomes, Rollouts, Task
-from stax.tasks.variants import OFFSET, SEEDS, has_options, option
+from stax.tasks.variants import OFFSET, SEEDS, has_options, option, repetition
 
 _POLICIES = 3
 """Policies that are evaluated again, with the same seed and with others."""
@@ -25,6 +35,10 @@ _RETURNS = 24
 """Policies whose returns are looked at if none was rewarded."""
 _OBSERVED = 24
 """Policies whose observations are compared."""
+
+
+_TRIED = 16
+"""Random policies that are evaluated with other seeds before a search with `reevaluations`."""
 
 
 class TaskWarning(UserWarning):
@@ -59,6 +73,26 @@ def look_at_task(search: Search, evaluator: Evaluator, genomes: Genomes, rollout
     observed = search.containers.population.rollouts().take(slice(0, _OBSERVED))
     if search.parameters.descriptor in ("learned", "states") and len(observed):
         _warn(observation_note(task, task.observe(observed)))
+
+
+def check_seed_matters(search: Search, evaluator: Evaluator) -> None:
+    """Refuse `reevaluations` if a few random policies do the same with further seeds as with the task's own.
+
+    Built-in tasks know that without a trial.
+    """
+    task, times = search.task, search.parameters.reevaluations
+    if not times or is_built_in(task):
+        return
+    genomes = random_genomes(np.random.default_rng(0), _TRIED, task.genome_size, search.bounds)
+    own = evaluator.attempt(genomes)
+    for number in range(1, min(times, _SEEDS) + 1):
+        other = evaluator.attempt(genomes, **repetition(task, number))
+        if own is None or other is None or differing(own, other):
+            return
+    raise InvalidInputError(
+        f"Parameter reevaluations must be 0 for task {task.name!r}, not {times}: {_TRIED} random policies did the same with other seeds,"
+        " so there is no noise to average over."
+    )
 
 
 def _with_other_seeds(task: Task, evaluator: Evaluator, genomes: Genomes) -> Iterator[Rollouts]:

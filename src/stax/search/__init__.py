@@ -17,6 +17,7 @@
 | `neighbours`, `novelty` | exact nearest neighbours; novelty against all references; the buffer of emitter candidates |
 | `selection`, `variation`, `grid` | NSGA-II and dominated novelty; mutation and iso+line variation; coverage and elites |
 | `distance_container`, `principal_axes` | the container of AURORA, and the extent of points that its first threshold follows from |
+| `repeated_rewards` | mean, spread and area of the rewards of policies that were evaluated several times |
 | `vocabulary` | `Phase` and `Origin`, the words that the search, its files and its readers share |
 
 Decisions:
@@ -29,6 +30,9 @@ Decisions:
 - New policies are described in `Search.tell`, before the search takes anything in. Only then is it known whether a policy has a
   finite descriptor, since the space draws its observations and codes may overflow. `tell` raises `UndescribedError` while
   nothing has changed. A run that discards failures marks these policies and tells the rest.
+- Where an algorithm stores policies in an archive, it first asks `Search.reevaluate` which of them may be stored. Without the
+  parameter `reevaluations` that is all of them at once. Otherwise the policies get the mean of their rewards in place, so that
+  all containers that hold them afterwards agree.
 - Classes below `Search` have no defaults of their own for parameters; see `parameters`.
 """
 

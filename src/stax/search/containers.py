@@ -13,7 +13,13 @@ from stax.representation.space import DescriptorSpace, UndescribedError
 from stax.search.distance_container import DistanceContainer
 from stax.search.emitters.buffer import EmitterBuffer
 from stax.search.emitters.emitter_kind import EmitterKind
-from stax.search.emitters.emitter_state import capture_emitters, check_described, checked_policies, restore_emitters
+from stax.search.emitters.emitter_state import (
+    capture_emitters,
+    check_described,
+    check_spreads,
+    checked_policies,
+    restore_emitters,
+)
 from stax.search.grid import Elites
 from stax.search.methods import Method
 from stax.search.novelty import CandidateBuffer, References
@@ -190,6 +196,7 @@ class Containers:
     def restore(self, arrays: Mapping[str, NDArray[Any]], numbers: Mapping[str, Any], evaluations: int) -> None:
         """Restore what was saved, after so many evaluations."""
         task, size = self._task, self._space.size
+        check_spreads(arrays, _SETS, reevaluates=self._parameters.reevaluations > 0)
         sets = {name: checked_policies(arrays, name, task, size, evaluations) for name in _SETS}
         for name, policies in sets.items():
             check_described(policies, name)

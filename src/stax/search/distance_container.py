@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -57,6 +58,14 @@ class DistanceContainer:
         self._kept.append(policies)
 
     # The rules of entering
+
+    def entering(self, policies: PolicySet) -> NDArray[np.int64]:
+        """Return the rows of the policies that would be in the container after they were all offered."""
+        held, offered = (replace(some, snapshots=some.snapshots[:, :0]) for some in (self.policies, policies))
+        trial = DistanceContainer(held, self._parameters)
+        trial.append(held)
+        trial.offer(offered, self.threshold)
+        return np.flatnonzero(np.isin(policies.id, trial.policies.id))
 
     def offer(self, policies: PolicySet, threshold: float | None = None) -> None:
         """Offer policies one after the other, by another threshold than the container's if given."""

@@ -95,7 +95,12 @@ class Elites:
     def policies(self) -> PolicySet:
         return self._kept.policies
 
-    def append(self, policies: PolicySet) -> None:
+    def entering(self, policies: PolicySet) -> NDArray[np.int64]:
+        """Return the rows of the policies that `append` would keep."""
+        return np.array(list(self._entering(policies).values()), np.int64)
+
+    def _entering(self, policies: PolicySet) -> dict[int, int]:
+        """Return the cells that would get another elite, with its row."""
         kept = self._kept.policies
         cells = self._grid.cell(policies.ground_truth).tolist()
         entering: dict[int, int] = {}
@@ -106,6 +111,10 @@ class Elites:
                 best = kept.reward[self._row[cell]]
             if self._beats(policies.reward[row], best):
                 entering[cell] = row
+        return entering
+
+    def append(self, policies: PolicySet) -> None:
+        kept, entering = self._kept.policies, self._entering(policies)
         known = [cell for cell in entering if cell in self._row]
         for name, column in kept.columns().items():
             column[[self._row[cell] for cell in known]] = getattr(policies, name)[[entering[cell] for cell in known]]

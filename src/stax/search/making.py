@@ -20,8 +20,10 @@ from stax.search.random_numbers import space_seed
 from stax.search.schedulers import make_scheduler
 from stax.search.search import Search
 from stax.search.seeds import Seeds, check_seeds
+from stax.tasks import is_built_in
 from stax.tasks.task import Task
 from stax.tasks.task_checks import check_attributes
+from stax.tasks.variants import SEEDS, has_options
 
 _LEARNING = (
     *("code_size", "autoencoder", "hidden_sizes", "kl_weight", "contrast_weight", "contrast_margin"),
@@ -123,6 +125,8 @@ def fit(method: Method, task: Task, parameters: Parameters, *, budget: int) -> t
         check_code_size(parameters.autoencoder, parameters.code_size)
         _refuse_untrained(method, parameters)
     _refuse_excess(task, parameters)
+    if parameters.reevaluations:
+        _check_reevaluations(method, task, parameters, budget)
     if parameters.emitters is not None:
         method = replace(method, emitters=parameters.emitters)
     if method.emitters:
@@ -132,6 +136,23 @@ def fit(method: Method, task: Task, parameters: Parameters, *, budget: int) -> t
             f"Task {task.name!r} has no ground-truth descriptor, which the grid of {method.name} needs; {truth_remedy(task)}."
         )
     return method, parameters
+
+
+def _check_reevaluations(method: Method, task: Task, parameters: Parameters, budget: int) -> None:
+    """Refuse `reevaluations` for a task whose rollouts do not depend on a seed, and for a budget that the first population exceeds."""
+    times, reason = parameters.reevaluations, ""
+    if not has_options(task, *SEEDS):
+        reason = f"which has no options {' and '.join(SEEDS)} to evaluate a policy with other seeds"
+    elif is_built_in(task) and not getattr(task, "is_noisy", False):
+        reason = "which has no noise, so a policy does the same with every seed; see the options sensor_noise and action_noise"
+    if reason:
+        raise InvalidInputError(f"Parameter reevaluations must be 0 for task {task.name!r}, {reason}, not {times}.")
+    needed = parameters.population_size * (1 + times)
+    if method.explorer.archives_population and budget < needed:
+        raise InvalidInputError(
+            f"budget must be at least {needed:,} evaluations for {method.name}, whose first population of {parameters.population_size:,}"
+            f" enters its archive after {times} reevaluations of each policy, not {budget:,}."
+        )
 
 
 def _refuse_untrained(method: Method, parameters: Parameters) -> None:
@@ -180,13 +201,13 @@ def _refuse_excess(task: Task, parameters: Parameters) -> None:
                 f" {weights:,} weights for observations of shape {tuple(task.observation_shape)}; at most {MOST_WEIGHTS:,} are allowed."
             )
     largest = max(parameters.population_size, parameters.parent_count, parameters.emitter_population)
-    generation = largest * (1 + parameters.offspring_per_parent)
+    generation = largest * max(1 + parameters.offspring_per_parent, parameters.reevaluations)
     size = 8 * generation * (task.genome_size + numbers)
     if size > LARGEST_GENERATION:
         raise InvalidInputError(
             f"Parameters population_size {parameters.population_size}, parents_per_generation {parameters.parent_count},"
-            f" emitter_population {parameters.emitter_population} and offspring_per_parent {parameters.offspring_per_parent} make"
-            f" generations of {size:,} bytes, with {task.genome_size:,} numbers a genome and {numbers:,} a descriptor; at most {LARGEST_GENERATION:,} are allowed."
+            f" emitter_population {parameters.emitter_population}, offspring_per_parent {parameters.offspring_per_parent} and"
+            f" reevaluations {parameters.reevaluations} make generations of {size:,} bytes, with {task.genome_size:,} numbers a genome and {numbers:,} a descriptor; at most {LARGEST_GENERATION:,} are allowed."
         )
 
 

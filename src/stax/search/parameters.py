@@ -107,6 +107,12 @@ class Parameters(CheckedParameters):
     dns_neighbors: int = parameter(
         3, "nearest policies of at least the same reward that dominated novelty is the mean distance to", WholeNumber(1, 10_000)
     )
+    reevaluations: int = parameter(
+        0,
+        "further evaluations, with another seed each, of a policy that would enter an archive; the mean of its rewards is kept and their"
+        " spread recorded; for tasks whose rollouts depend on a seed",
+        WholeNumber(0, 1000),
+    )
     population_update: str = parameter(
         "selection",
         "the population after each generation of exploration: the policies that selection chooses (selection), or always the first"

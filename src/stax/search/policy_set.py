@@ -17,6 +17,8 @@ from stax.tasks.task import Genomes, Rollouts, Task
 if TYPE_CHECKING:
     import pandas
 
+SPREAD = "reward_spread"
+"""Name of the column that only searches with `reevaluations` have."""
 _INTEGERS = ("id", "parent", "born", "origin", "emitter", "reward_area", "steps")
 
 
@@ -52,6 +54,9 @@ class PolicySet:
     """(n,) as last measured; nan before."""
     surprise: NDArray[np.float64]
     """(n,) as last measured; nan where not measured."""
+    reward_spread: NDArray[np.float64] | None = None
+    """(n,) standard deviation of the rewards whose mean is `reward`; nan for policies that were evaluated once. None in a search
+    without `reevaluations`, whose policies have no such column."""
 
     @staticmethod
     def newborn(
@@ -64,6 +69,7 @@ class PolicySet:
         origin: Origin,
         emitter: int,
         descriptor_size: int,
+        has_spread: bool = False,
     ) -> PolicySet:
         """Make a set of policies just evaluated, numbered from `first_id`; nothing is measured yet."""
         count = len(genome)
@@ -84,6 +90,7 @@ class PolicySet:
             descriptor=np.full((count, descriptor_size), np.nan),
             novelty=np.full(count, np.nan),
             surprise=np.full(count, np.nan),
+            reward_spread=np.full(count, np.nan) if has_spread else None,
         )
 
     @staticmethod
@@ -96,7 +103,7 @@ class PolicySet:
             "ground_truth": (len(task.ground_truth_bounds or ()),),
             "descriptor": (descriptor_size,),
         }
-        if set(columns) != {field.name for field in fields(PolicySet)}:
+        if set(columns) | {SPREAD} != {field.name for field in fields(PolicySet)}:
             raise InvalidInputError(f"{what} has the columns {', '.join(sorted(columns)) or 'none'}.")
         rows = columns["id"].shape[0] if columns["id"].ndim else 0
         for name, values in columns.items():
@@ -107,7 +114,7 @@ class PolicySet:
                 fits = values.shape == (rows, *shapes.get(name, ())) and values.dtype == dtype
             if not fits:
                 raise InvalidInputError(f"{what} has a column {name} of shape {values.shape} and type {values.dtype}.")
-        limits = {"id": (0, evaluations), "parent": (-1, evaluations), "origin": (0, len(Origin))}
+        limits = {"id": (0, evaluations), "parent": (-1, evaluations), "origin": (0, Origin.REEVALUATION)}
         for name, (low, end) in {**limits, "reward_area": (-1, len(task.reward_areas))}.items():
             if rows and not (columns[name].min() >= low and columns[name].max() < end):
                 raise InvalidInputError(f"{what} has a policy with an impossible {name}.")
@@ -135,9 +142,9 @@ class PolicySet:
             columns: names of the columns, in this order; all but `snapshots` if None.
         """
         # Here and above, because pandas takes a while to import, and searches do without.
-        from stax.ecosystem.frames import DEFAULT_COLUMNS, policies_frame
+        from stax.ecosystem.frames import policies_frame
 
-        return policies_frame(self, DEFAULT_COLUMNS if columns is None else columns)
+        return policies_frame(self, columns)
 
     def __repr__(self) -> str:
         from stax.ecosystem.notebook import policies_text
@@ -167,7 +174,8 @@ class PolicySet:
 
     def columns(self) -> dict[str, NDArray[Any]]:
         """Return the arrays by name."""
-        return {field.name: getattr(self, field.name) for field in fields(self)}
+        columns = {field.name: getattr(self, field.name) for field in fields(self)}
+        return {name: column for name, column in columns.items() if column is not None}
 
     def rollouts(self) -> Rollouts:
         """Return the policies as rollouts of the task."""
@@ -204,8 +212,12 @@ def _check_magnitudes(columns: Mapping[str, NDArray[Any]], what: str) -> None:
     if not np.isfinite(columns["ground_truth"]).all():
         raise InvalidInputError(f"{what} has a policy with nan or infinity in its ground_truth.")
     limits = {"genome": LARGEST_GENE, "reward": LARGEST_NUMBER, "ground_truth": LARGEST_NUMBER, "descriptor": LARGEST_NUMBER}
+    if SPREAD in columns:
+        limits[SPREAD] = LARGEST_NUMBER
+        if (columns[SPREAD] < 0).any():
+            raise InvalidInputError(f"{what} has a policy with a negative {SPREAD}.")
     for name, largest in limits.items():
-        # A descriptor that is not needed is nan.
+        # A descriptor that is not needed is nan, and so is the spread of one reward.
         if (np.abs(columns[name]) > largest).any():
             raise InvalidInputError(f"{what} has a policy whose {name} is beyond {largest:g}.")
 

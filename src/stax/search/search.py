@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from stax.errors import InvalidInputError
 from stax.representation.space import Descriptors, DescriptorSpace, Surprises, UndescribedError
@@ -24,6 +24,7 @@ from stax.search.parameters import Parameters
 from stax.search.policy_set import GrowingSet, PolicySet
 from stax.search.random_numbers import RandomNumbers
 from stax.search.record import Ledger, Record
+from stax.search.repeated_rewards import sum_up_rewards
 from stax.search.schedulers.scheduler import Scheduler, chosen_phase
 from stax.search.seeds import Seeds
 from stax.search.state import State, capture, restore
@@ -41,6 +42,8 @@ class Batch:
     """Whether their descriptors are computed when their rollouts are told, rather than later."""
     surprise: bool
     """Whether their surprise is needed, too."""
+    repetitions: NDArray[np.int64]
+    """(n,) which evaluation of its policy each one is: 0 for the first, with the task's own seed, k for the k-th further one."""
 
 
 @dataclass(frozen=True)
@@ -135,6 +138,14 @@ class Search:
     def ask(self) -> Genomes:
         """Return the next genomes to evaluate, (n, genome_size); the same ones until their rollouts are told."""
         return self._next_batch().genomes.copy()
+
+    @property
+    def asked_repetitions(self) -> NDArray[np.int64]:
+        """For each of the genomes that `ask` returns, 0 for the task's own seed, or k for its k-th further seed (n,).
+
+        All are 0 without the parameter `reevaluations`. `stax.tasks.variants.repeated` makes the task with a further seed.
+        """
+        return self._next_batch().repetitions.copy()
 
     def tell(self, rollouts: Rollouts) -> None:
         """Take the rollouts of the genomes asked for, in the same order.
@@ -296,18 +307,10 @@ class Search:
         They have their descriptors if `described`. Leave that to later only in a space that is `deferrable`.
         """
         genomes = genomes[: self.budget_left]
-        answer = yield Batch(genomes, described, surprise=self.uses_surprise and emitter < 0)
+        first_ones = np.zeros(len(genomes), np.int64)
+        answer = yield Batch(genomes, described, self.uses_surprise and emitter < 0, first_ones)
         assert answer
-        policies = PolicySet.newborn(
-            answer.rollouts,
-            first_id=self.evaluations,
-            genome=genomes,
-            parent=parents[: len(genomes)],
-            born=len(self.metrics),
-            origin=origin,
-            emitter=emitter,
-            descriptor_size=self.space.size,
-        )
+        policies = self._newborn(answer.rollouts, genomes, parents[: len(genomes)], origin, emitter)
         policies.descriptor[:], policies.surprise[:] = answer.descriptors, answer.surprises
         if not self.containers.are_made:
             self.containers.make(policies)
@@ -317,6 +320,66 @@ class Search:
             # Not a part of these policies: snapshots of failed evaluations may be of any shape.
             return self.containers.population.take(slice(0, 0))
         return policies.take(~failed) if failed.any() else policies
+
+    def reevaluate(self, policies: PolicySet, rows: ArrayLike) -> Generator[Batch | None, Answer | None, NDArray[np.int64]]:
+        """Evaluate policies that would enter an archive with further seeds, as often as the parameter `reevaluations` says.
+
+        The mean, the area and the spread of their rewards are filled in. Policies that were reevaluated before stay as they are.
+
+        Args:
+            policies: a set of policies.
+            rows: indices of those that would enter.
+
+        Returns:
+            The rows that may be stored, in the same order. Those are missing for which the budget does not suffice, and those of
+            which a further evaluation failed. Without `reevaluations`, all rows at once.
+        """
+        entering: NDArray[np.int64] = np.asarray(rows, np.int64)
+        times = self.parameters.reevaluations
+        if not times:
+            return entering
+        spread = policies.reward_spread
+        assert spread is not None
+        due = entering[np.isnan(spread[entering])]
+        # One policy after the other, so that the budget suffices for as many as possible; then all with the same seed together
+        which, number = np.divmod(np.arange(len(due) * times)[: self.budget_left], times)
+        which, number = which[np.argsort(number, kind="stable")], np.sort(number)
+        if len(which):
+            rewards, areas = np.full((1 + times, len(due)), np.nan), np.full((1 + times, len(due)), -1)
+            rewards[0], areas[0] = policies.reward[due], policies.reward_area[due]
+            again = yield from self._evaluate_again(policies.take(due[which]), number + 1)
+            rewards[number + 1, which], areas[number + 1, which] = again
+            complete = ~np.isnan(rewards).any(axis=0)
+            due, summed_up = due[complete], sum_up_rewards(rewards[:, complete], areas[:, complete])
+            policies.reward[due], spread[due], policies.reward_area[due] = summed_up
+        return entering[~np.isnan(spread[entering])]
+
+    def _evaluate_again(
+        self, policies: PolicySet, repetitions: NDArray[np.int64]
+    ) -> Generator[Batch | None, Answer | None, tuple[NDArray[np.float64], NDArray[np.int64]]]:
+        """Evaluate and record each policy with its further seed of this number; return their rewards, nan if failed, and areas."""
+        answer = yield Batch(policies.genome, described=False, surprise=False, repetitions=repetitions)
+        assert answer
+        again = self._newborn(answer.rollouts, policies.genome, policies.id, Origin.REEVALUATION, -1)
+        failed = answer.rollouts.failures()
+        self.record.append(again, failed)
+        return np.where(failed, np.nan, again.reward), again.reward_area
+
+    def _newborn(
+        self, rollouts: Rollouts, genomes: Genomes, parents: NDArray[np.int64], origin: Origin, emitter: int
+    ) -> PolicySet:
+        """Return policies just evaluated, which are not recorded yet."""
+        return PolicySet.newborn(
+            rollouts,
+            first_id=self.evaluations,
+            genome=genomes,
+            parent=parents,
+            born=len(self.metrics),
+            origin=origin,
+            emitter=emitter,
+            descriptor_size=self.space.size,
+            has_spread=self.parameters.reevaluations > 0,
+        )
 
     def next_phase(self) -> Phase:
         """Ask the scheduler what the next chunk is for; exploration follows the initial population, since it selects a population."""

@@ -6,6 +6,7 @@ budget. What they did elsewhere is not used, because another task's options, see
 
 from __future__ import annotations
 
+from collections.abc import Generator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +18,7 @@ from stax.search.policy_set import PolicySet
 from stax.tasks.task import Genomes
 
 if TYPE_CHECKING:
-    from stax.search.search import Search
+    from stax.search.search import Answer, Batch, Search
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +83,7 @@ def _seed_autoencoder(search: Search, weights: dict[str, NDArray[Any]]) -> None:
         ) from None
 
 
-def store_seeds(search: Search, seeds: Seeds, seeded: PolicySet) -> PolicySet:
+def store_seeds(search: Search, seeds: Seeds, seeded: PolicySet) -> Generator[Batch | None, Answer | None, PolicySet]:
     """Put evaluated seeds into the archives and among the emitter candidates, and return the members of the first population.
 
     Args:
@@ -91,10 +92,12 @@ def store_seeds(search: Search, seeds: Seeds, seeded: PolicySet) -> PolicySet:
         seeded: those whose evaluation did not fail.
     """
     containers = search.containers
+    entering = np.flatnonzero(seeds.novelty[seeded.id] | seeds.reward[seeded.id])
+    stored = np.isin(np.arange(len(seeded)), (yield from search.reevaluate(seeded, entering)))
     climbed = seeds.reward[seeded.id] & (seeded.reward > 0) & search.method.emitters
     novel = seeds.novelty[seeded.id] | (seeds.reward[seeded.id] & ~climbed)
-    containers.store_novel(seeded.take(novel))
-    containers.store_rewarding(seeded.take(climbed))
+    containers.store_novel(seeded.take(novel & stored))
+    containers.store_rewarding(seeded.take(climbed & stored))
     # Emitters have climbed from those of the reward archive before.
     containers.store_candidates(seeded.take(~climbed))
     return seeded.take(seeds.population[seeded.id])

@@ -31,6 +31,8 @@ class Origin(IntEnum):
     EXPLORATION = 1
     BOOTSTRAP = 2
     EMITTER = 3
+    REEVALUATION = 4
+    """A further evaluation of its parent with another seed: a row of the ledger, never a policy of an archive."""
 
     @property
     def word(self) -> str:
@@ -40,3 +42,10 @@ class Origin(IntEnum):
 
 ORIGINS = tuple(origin.word for origin in Origin)
 """Words for the origins, by their numbers."""
+POLICY_ORIGINS = ORIGINS[: Origin.REEVALUATION]
+"""Words for the origins that a policy can have; the others are those of rows of the ledger alone."""
+
+
+def origin_words(highest: int) -> tuple[str, ...]:
+    """Return the words for a column of origins with this highest number: those of policies, and more only if it needs them."""
+    return ORIGINS[: max(len(POLICY_ORIGINS), highest + 1)]

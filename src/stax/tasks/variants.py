@@ -29,6 +29,20 @@ def option(task: Task, name: str) -> Any:
     return given.get(name, task_options(task_maker(made_by)).get(name))
 
 
+def repetition(task: Task, number: int) -> dict[str, Any]:
+    """Return the options for the further evaluation of this number, from 1: its episodes have the seeds after those before.
+
+    Nothing changes for number 0. The task has the options `SEEDS`.
+    """
+    seed, episodes = SEEDS
+    return {seed: int(option(task, seed)) + number * int(option(task, episodes))} if number else {}
+
+
+def repeated(task: Task, number: int) -> Task:
+    """Return the task with the seed of its further evaluation of this number; the task itself for 0."""
+    return make_variant(task, repetition(task, number)) if number else task
+
+
 def make_variant(task: Task, changes: Mapping[str, Any]) -> Task:
     """Make the task again with some options changed."""
     found = made_from(task)

@@ -28,6 +28,7 @@ _ABOUT_ORIGINS = {
     Origin.EXPLORATION.word: "offspring of the population",
     Origin.BOOTSTRAP.word: "the first generations of new emitters",
     Origin.EMITTER.word: "emitters that were kept, climbing the reward",
+    Origin.REEVALUATION.word: "policies that would enter an archive, evaluated again with other seeds",
 }
 
 

@@ -31,7 +31,7 @@ export function tones(run) {
     return entries(names, colours, (row) => Math.max(policy.area[row], -1) + 1);
   }
   if (view.colour === "origin") {
-    const colours = [areaColour(-1), archiveColour("novelty"), areaColour(1), archiveColour("reward")];
+    const colours = [areaColour(-1), archiveColour("novelty"), areaColour(1), archiveColour("reward"), areaColour(3)];
     return entries(run.origins, colours, (row) => policy.origin[row]);
   }
   if (view.colour === "emitter") {

@@ -17,7 +17,7 @@ from stax.errors import InvalidInputError, shown
 from stax.input_limits import LARGEST_NUMBER
 from stax.search.emitters.buffer import EmitterBuffer
 from stax.search.emitters.emitter import Emitter, EmitterRecord
-from stax.search.policy_set import GrowingSet, PolicySet
+from stax.search.policy_set import SPREAD, GrowingSet, PolicySet
 from stax.search.state_checks import Arrays, count, is_integer, is_number, within
 from stax.search.vocabulary import Origin
 from stax.tasks.task import Task
@@ -191,6 +191,15 @@ def checked_policies(
     """Return one set of policies of a state, checked."""
     what = f"The state's {name}"
     return PolicySet.checked(within(arrays, name), what, task, descriptor_size=descriptor_size, evaluations=evaluations)
+
+
+def check_spreads(arrays: Mapping[str, NDArray[Any]], names: Sequence[str], *, reevaluates: bool) -> None:
+    """Refuse a state whose policies have a spread of rewards in a search that does not reevaluate, or have none in one that does."""
+    for name in (*names, *(f"emitters.{part}" for part in _SETS)):
+        if (f"{name}.{SPREAD}" in arrays) != reevaluates:
+            raise InvalidInputError(
+                f"The state's {name} has {'no' if reevaluates else 'a'} {SPREAD}, which searches with reevaluations have and no others."
+            )
 
 
 def check_described(policies: PolicySet, name: str) -> None:

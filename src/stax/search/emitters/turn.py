@@ -12,6 +12,7 @@ holds offspring without descriptors.
 
 from __future__ import annotations
 
+from collections.abc import Generator
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -25,7 +26,7 @@ from stax.tasks.task import Genomes
 if TYPE_CHECKING:
     from stax.search.emitters.emitter import Emitter
     from stax.search.explorers.explorer import Asking
-    from stax.search.search import Search
+    from stax.search.search import Answer, Batch, Search
 
 MOST_UNSTORED = 256
 """Largest number of offspring that wait for their descriptors: more at once are not quicker, and take memory."""
@@ -71,12 +72,17 @@ class EmitterTurn:
         genomes = np.clip(genomes, *search.bounds)
         offspring = yield from search.evaluate(genomes, parents, self._origin, emitter.id, described=at_once)
         emitter.evaluations += search.evaluations - before
-        seen = offspring if kind.uses_novelty else offspring.undescribed()
         if kind.uses_novelty:
             measure_novelty(offspring)
+        if search.parameters.reevaluations:
+            offspring = yield from self._reevaluated(offspring)
+        seen = self._seen(offspring)
 
         # Store high rewarding policies, and novel ones as novelty candidates
-        self._unstored.append((offspring, kind.keeps(emitter, seen)))
+        rewarding = kind.keeps(emitter, seen)
+        if offspring.reward_spread is not None:
+            rewarding &= ~np.isnan(offspring.reward_spread)
+        self._unstored.append((offspring, rewarding))
         if at_once or sum(len(waiting) for waiting, _ in self._unstored) >= MOST_UNSTORED:
             self._store()
 
@@ -94,6 +100,16 @@ class EmitterTurn:
         search.record.gain += best_reward - emitter.best_reward
         emitter.best_reward = best_reward
         emitter.improvement = emitter_improvement(emitter.history, search.parameters.bootstrap_generations)
+
+    def _seen(self, offspring: PolicySet) -> PolicySet:
+        """Return what the kind of emitter sees of its offspring."""
+        return offspring if self._kind.uses_novelty else offspring.undescribed()
+
+    def _reevaluated(self, offspring: PolicySet) -> Generator[Batch | None, Answer | None, PolicySet]:
+        """Reevaluate the offspring that would enter the reward archive, and leave out those for which that was not possible."""
+        entering = np.flatnonzero(self._kind.keeps(self._emitter, self._seen(offspring)))
+        stored = yield from self._search.reevaluate(offspring, entering)
+        return offspring.take(np.setdiff1d(np.arange(len(offspring)), np.setdiff1d(entering, stored)))
 
     def _store(self) -> None:
         """Describe the offspring that have no descriptors, and store all waiting generations in order.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, cast
 
 from stax.search.distance_container import DistanceContainer
-from stax.search.explorers.explorer import Asking, Explorer
+from stax.search.explorers.explorer import Asking, Explorer, require_archive
 from stax.search.grid import Grid
 from stax.search.policy_set import PolicySet
 
@@ -24,13 +24,15 @@ class ContainerExplorer(Explorer):
     objectives = ("reward",)
     selections_because = "whose policies compete with their nearest neighbour only"
     no_emitters_because = "whose container is all that it keeps"
+    archives_population = True
 
     def make_archive(self, parameters: Parameters, grid: Grid | None, like: PolicySet) -> DistanceContainer:
         return DistanceContainer(like, parameters)
 
     def start(self, search: Search) -> Asking:
         yield from super().start(search)
-        _container(search).offer(search.containers.population)
+        yield from _offer(search, search.containers.population)
+        require_archive(search)
 
     def generation(self, search: Search) -> Asking:
         container, parameters = _container(search), search.parameters
@@ -48,7 +50,7 @@ class ContainerExplorer(Explorer):
                 container.control_size()
             if controls_size and container.generations % parameters.container_refill == 0:
                 container.refill()
-        container.offer(offspring)
+        yield from _offer(search, offspring)
 
     def training_set(self, containers: Containers) -> tuple[PolicySet, PolicySet]:
         return containers.novelty_archive.policies, containers.population.take(slice(0, 0))
@@ -60,6 +62,14 @@ class ContainerExplorer(Explorer):
             container.measure_threshold()
         container.refill()
         search.containers.index()
+
+
+def _offer(search: Search, policies: PolicySet) -> Asking:
+    """Offer policies to the container; those that would enter are reevaluated first, and only they are offered then."""
+    container = _container(search)
+    if search.parameters.reevaluations:
+        policies = policies.take((yield from search.reevaluate(policies, container.entering(policies))))
+    container.offer(policies)
 
 
 def _container(search: Search) -> DistanceContainer:

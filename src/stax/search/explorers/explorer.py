@@ -53,6 +53,8 @@ class Explorer(ABC):
     """Reason for that, as part of a sentence."""
     no_emitters_because: str = ""
     """Reason why there can be no emitters, as part of a sentence; empty if there can."""
+    archives_population: bool = False
+    """Whether the first population enters the archive."""
     needs_grid: bool = False
     """Whether it needs the grid over the ground truth, which coverage is also measured on."""
 
@@ -72,12 +74,17 @@ class Explorer(ABC):
     def start(self, search: Search) -> Asking:
         """Sample and evaluate the initial population Gamma_0, as far as it is not seeded."""
         wanted, parts, seeds = search.parameters.population_size, [], search.seeds
+        seeded = None
         if seeds is not None and len(seeds):
             seeded = yield from search.evaluate(seeds.genome, np.full(len(seeds), -1), Origin.INITIAL)
-            parts.append(store_seeds(search, seeds, seeded))
             wanted -= int(np.count_nonzero(seeds.population))
+        drawn = None
         if wanted:
+            # Before the seeds are stored, which may take evaluations that the first population needs.
             drawn = yield from search.evaluate(*self.draw(search, wanted), Origin.INITIAL)
+        if seeds is not None and seeded is not None:
+            parts.append((yield from store_seeds(search, seeds, seeded)))
+        if drawn is not None:
             search.containers.store_candidates(drawn)
             parts.append(drawn)
         policies = PolicySet.concat(parts) if len(parts) > 1 else parts[0]
@@ -136,6 +143,15 @@ class Explorer(ABC):
         else:
             genomes = mutate(parents.genome, parameters.mutation_sigma, rng, search.bounds)
         return (yield from search.evaluate(genomes, parents.id, Origin.EXPLORATION))
+
+
+def require_archive(search: Search) -> None:
+    """Raise if no policy of the first population could be stored, in a method that draws parents from its archive."""
+    if not len(search.novelty_archive):
+        raise RuntimeError(
+            f"No policy of the first population could be evaluated {search.parameters.reevaluations} more times on task"
+            f" {search.task.name!r}, so there is none to search with."
+        )
 
 
 def _check_allowed(method: str, name: str, value: str, allowed: tuple[str, ...], because: str) -> None:

@@ -50,12 +50,13 @@ class PopulationExplorer(Explorer):
         containers.measure_novelty(family)
         offspring = family.take(slice(len(containers.population), None))
 
-        # Store rewarding policies as emitter candidates, and N_Q offspring in the novelty archive
-        containers.store_candidates(offspring)
+        # Store N_Q offspring in the novelty archive, and rewarding policies as emitter candidates
         if parameters.archive_selection == "most-novel":
             stored = select(offspring.novelty[:, None], parameters.archive_additions)
         else:
             stored = sample(search.random.archive, len(offspring), parameters.archive_additions)
+        stored = yield from search.reevaluate(offspring, stored)
+        containers.store_candidates(offspring)
         containers.store_novel(offspring.take(stored))
 
         # NSGA-II selection over parents and offspring

@@ -43,4 +43,5 @@ class RandomExplorer(Explorer):
         offspring = yield from search.evaluate(*self.draw(search, wanted), Origin.EXPLORATION)
         search.containers.offspring = offspring
         stored = sample(search.random.archive, len(offspring), parameters.archive_additions)
+        stored = yield from search.reevaluate(offspring, stored)
         search.novelty_archive.append(offspring.take(stored))
