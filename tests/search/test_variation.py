@@ -82,7 +82,7 @@ def test_offspring_lie_on_lines_between_parents_of_the_method(algo):
     for step in watch(search):
         if step.phase != "exploration":
             continue
-        pool = step.novelty_archive if algo == "map-elites" else step.population
+        pool = step.novelty_archive if algo in ("map-elites", "aurora") else step.population
         rows = {number: row for row, number in enumerate(pool.id.tolist())}
         for genome, parent in zip(step.genomes, search.ledger.columns()["parent"][step.ids].tolist(), strict=True):
             own = pool.genome[rows[parent]]
