@@ -23,16 +23,21 @@ for _number, _handler in ((signal.SIGINT, signal.default_int_handler), (signal.S
 
 
 LONGEST_FILES = (
-    "test_terminal.py",
-    "test_campaign.py",
-    "test_digests.py",
     "test_tutorials.py",
-    "test_replay.py",
-    "test_deferred_descriptors.py",
-    "test_faults.py",
+    "test_page.py",
+    "test_server.py",
+    "test_digests.py",
+    "test_terminal.py",
+    "test_hostile_records.py",
+    "test_cli.py",
+    "test_run_command.py",
+    "test_campaign.py",
     "test_resume.py",
     "test_compare_command.py",
-    "test_report.py",
+    "test_failures.py",
+    "test_evaluator.py",
+    "test_reproduction_records.py",
+    "test_faults.py",
 )
 """Files that take longest, the longest first: they begin first, so that no core is idle in the end."""
 
