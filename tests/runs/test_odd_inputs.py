@@ -395,11 +395,14 @@ TOO_LARGE = {
             *("population_size", "offspring_per_parent", "novelty_neighbors", "archive_additions", "chunk_size"),
             *("emitter_population", "bootstrap_generations", "bandit_window", "grid_cells", "descriptor_samples", "code_size"),
             *("hidden_sizes", "batch_size", "max_epochs", "patience", "max_images_per_episode", "training_set_size"),
-            "validation_episodes",
+            *("validation_episodes", "reevaluations", "parents_per_generation", "dns_neighbors", "sequence_size"),
+            *("container_size", "container_refill", "training_growth", "training_limit"),
         ),
         10**9 + 1,
     ),
     **dict.fromkeys(("mutation_sigma", "kl_weight", "learning_rate", "bandit_exploration"), 1e200),
+    **dict.fromkeys(("iso_sigma", "line_sigma", "contrast_weight", "contrast_margin"), 1e200),
+    **dict.fromkeys(("container_gain", "container_vat_factor"), 1e200),
     "genome_bounds": (-1e200, 1e200),
     "time_limit": 1e9,
     "checkpoint_seconds": 1e300,
@@ -420,7 +423,13 @@ def test_every_number_has_a_largest_value(name, tmp_path):
 def test_every_number_is_tried_above():
     described = {**Parameters.described(), **RunSettings.described()}
     numbers = [name for name, description in described.items() if "number" in str(description.constraint)]
-    limited = {"bootstrap_share", "exploration_share", "validation_share", "max_failed_share"}  # at most 1
+    limited = {
+        "bootstrap_share",
+        "exploration_share",
+        "validation_share",
+        "max_failed_share",
+        "container_tolerance",
+    }  # at most 1
     assert set(numbers) == set(TOO_LARGE) | limited
 
 
