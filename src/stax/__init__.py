@@ -39,7 +39,8 @@ if TYPE_CHECKING:
     from stax.runs.callbacks import Callback
     from stax.runs.kept_search import restore_search, save_search
     from stax.runs.result import Result, load
-    from stax.runs.run import RunInterrupted, resume, run
+    from stax.runs.run import resume, run
+    from stax.runs.run_in_progress import RunInterrupted
     from stax.search import EmitterKind, PolicySet, Scheduler, Search, make_search
     from stax.tasks.contract import check_task
 

@@ -25,7 +25,7 @@ from stax.analysis.report import archives, check_page, course, emitters, write_r
 from stax.analysis.report.wording import numbers, plot_words, value_words
 from stax.cli.main import main
 from stax.runs.archived_policies import best_policy
-from stax.runs.run import RunInterrupted
+from stax.runs.run_in_progress import RunInterrupted
 from stax.search.policy_set import PolicySet
 from stax.wording import duration
 

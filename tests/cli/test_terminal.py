@@ -272,7 +272,7 @@ def test_a_folder_that_results_cannot_be_written_to_is_refused_before_anything_i
     def evaluate(*_):
         raise AssertionError("evaluated")
 
-    monkeypatch.setattr(sys.modules["stax.runs.run"], "write_ledger", refuse)
+    monkeypatch.setattr(sys.modules["stax.runs.run_in_progress"], "write_ledger", refuse)
     monkeypatch.setattr("stax.tasks.compiled.CompiledTask.evaluate", evaluate)
     assert main(["run", *ARGUMENTS, "--out", str(tmp_path / "run")]) == 2
     assert f"Results cannot be kept in the folder '{tmp_path / 'run'}': Input/output error." in capsys.readouterr().err

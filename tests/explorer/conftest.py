@@ -11,7 +11,7 @@ from explorer_server import Server
 
 import stax
 from optional_packages import need
-from stax.runs.run import RunInterrupted
+from stax.runs.run_in_progress import RunInterrupted
 
 LEARNED = {"population_size": 40, "chunk_size": 80, "max_images_per_episode": 200, "max_epochs": 1, "code_size": 4}
 TINY = {"population_size": 12, "chunk_size": 24, "isolation": "none"}

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from stax.errors import InvalidInputError
-from stax.runs.run import empty_folder
+from stax.runs.folder import empty_folder
 
 
 def check_is_no_file(path: Path) -> None:

@@ -21,7 +21,7 @@ from stax.runs.config import RunConfig
 from stax.runs.extension import PICTURE
 from stax.runs.folder import RunFolder, how_to_resume
 from stax.runs.result import Result
-from stax.runs.run import RunInterrupted
+from stax.runs.run_in_progress import RunInterrupted
 from stax.runs.task_trial import TaskWarning
 from stax.streams import print_message
 

@@ -21,10 +21,9 @@ from stax.representation.space import DescriptorSpace
 from stax.runs.archived_policies import best_policy
 from stax.runs.described_task import DescribedTask
 from stax.runs.files import atomic_write, open_regular, write_text
-from stax.runs.folder import RunFolder
+from stax.runs.folder import RunFolder, empty_folder
 from stax.runs.reader import RunReader
 from stax.runs.result import Result, check_network, remade_task
-from stax.runs.run import empty_folder
 from stax.search.making import make_space
 from stax.search.methods import find_method
 from stax.search.policy_set import PolicySet

@@ -109,7 +109,16 @@ def _place(numbers: Tensor, counts: Tensor) -> Tensor:
 
 
 class _Contrastive(Autoencoder):
-    """What both losses share; the other base class of a network says how it encodes and decodes."""
+    """What both losses share; the other base class of a network says how it encodes and decodes.
+
+    Args:
+        observation_shape: shape of one observation.
+        code_size: number of values in the code.
+        contrast_weight: cost of a unit of the triplet loss, in squared errors summed over an observation as the network sees it: a picture
+            in [0, 1], or a standardised vector.
+        contrast_margin: by how much the code of a negative should be farther than that of a positive.
+        options: options of the other base class.
+    """
 
     uses_provenance = True
     whole_batches = True
@@ -156,48 +165,16 @@ class _ByTime(_Contrastive):
 
 
 class TripletConvolutionalAutoencoder(_ByReward, ConvolutionalAutoencoder):
-    """Autoencoder for pictures whose codes are near for near rewards.
-
-    Args:
-        observation_shape: shape of one picture.
-        code_size: number of values in the code.
-        contrast_weight: cost of a unit of the triplet loss, in squared errors summed over a picture in [0, 1].
-        contrast_margin: by how much the code of a negative should be farther than that of a positive.
-        options: centring and scaling, see `ConvolutionalAutoencoder`.
-    """
+    """Autoencoder for pictures whose codes are near for near rewards."""
 
 
 class TripletDenseAutoencoder(_ByReward, DenseAutoencoder):
-    """Autoencoder for vectors whose codes are near for near rewards.
-
-    Args:
-        observation_shape: shape of one vector.
-        code_size: number of values in the code.
-        contrast_weight: cost of a unit of the triplet loss, in squared errors summed over a standardised vector.
-        contrast_margin: by how much the code of a negative should be farther than that of a positive.
-        options: the hidden layers, see `DenseAutoencoder`.
-    """
+    """Autoencoder for vectors whose codes are near for near rewards."""
 
 
 class TemporalConvolutionalAutoencoder(_ByTime, ConvolutionalAutoencoder):
-    """Autoencoder for pictures whose codes are near for pictures of one rollout that follow each other.
-
-    Args:
-        observation_shape: shape of one picture.
-        code_size: number of values in the code.
-        contrast_weight: cost of a unit of the triplet loss, in squared errors summed over a picture in [0, 1].
-        contrast_margin: by how much the code of a negative should be farther than that of a positive.
-        options: centring and scaling, see `ConvolutionalAutoencoder`.
-    """
+    """Autoencoder for pictures whose codes are near for pictures of one rollout that follow each other."""
 
 
 class TemporalDenseAutoencoder(_ByTime, DenseAutoencoder):
-    """Autoencoder for vectors whose codes are near for vectors of one rollout that follow each other.
-
-    Args:
-        observation_shape: shape of one vector.
-        code_size: number of values in the code.
-        contrast_weight: cost of a unit of the triplet loss, in squared errors summed over a standardised vector.
-        contrast_margin: by how much the code of a negative should be farther than that of a positive.
-        options: the hidden layers, see `DenseAutoencoder`.
-    """
+    """Autoencoder for vectors whose codes are near for vectors of one rollout that follow each other."""

@@ -2,7 +2,8 @@
 
 | module | holds |
 |---|---|
-| `run`, `resume_checks` | `run` and `resume`: the search, its evaluator and the folder, brought together; checks before resuming |
+| `run`, `resume_checks` | `run` and `resume`: what was asked for, checked and put together; checks before resuming |
+| `run_in_progress` | a run while it is done: the search, its evaluator and the folder, with checkpoints at rest |
 | `extension`, `seeding` | a larger budget for a run; what a run starts from |
 | `result`, `digests` | `Result`, its files and `load`; digests by which two runs are compared |
 | `callbacks`, `progress_bar` | `Callback`, called as a run progresses; a progress bar for runs started from Python |
@@ -39,7 +40,8 @@ from __future__ import annotations
 
 from stax.runs.reader import RunReader
 from stax.runs.result import Result, load
-from stax.runs.run import RunInterrupted, resume, run
+from stax.runs.run import resume, run
+from stax.runs.run_in_progress import RunInterrupted
 from stax.runs.status import RunStatus
 
 __all__ = ["Result", "RunInterrupted", "RunReader", "RunStatus", "load", "resume", "run"]

@@ -23,7 +23,8 @@ from stax.errors import InvalidInputError, in_one_line, shortened
 from stax.runs.campaign import Campaign, CampaignRun
 from stax.runs.config import RunConfig
 from stax.runs.reader import RunReader
-from stax.runs.run import RunInterrupted, begin, resume
+from stax.runs.run import begin, resume
+from stax.runs.run_in_progress import RunInterrupted
 from stax.runs.status import RunStatus
 
 _TURN_SECONDS = 0.1

@@ -297,3 +297,13 @@ def _warn_of_differences(made_with: Mapping[str, Any]) -> None:
             RuntimeWarning,
             stacklevel=2,
         )
+
+
+def empty_folder(path: Path) -> Path:
+    """Return the path if it is a new or an empty folder, and raise `stax.InvalidInputError` otherwise."""
+    if path.exists() and not path.is_dir():
+        raise InvalidInputError(f"The output folder {str(path)!r} is a file; give a new or an empty folder.")
+    if path.is_dir() and not all(is_leftover(entry) for entry in path.iterdir()):
+        hint = f" (or go on with the run in it: stax resume {quote(str(path))})" if (path / "config.toml").is_file() else ""
+        raise InvalidInputError(f"The output folder {str(path)!r} is not empty; give a new or an empty one{hint}.")
+    return path

@@ -11,10 +11,10 @@ import numpy as np
 from stax.errors import InvalidInputError
 from stax.numerics import RESULTS_VERSION, numerics_of
 from stax.runs.config import make_config
-from stax.runs.folder import RunFolder
+from stax.runs.folder import RunFolder, empty_folder
 from stax.runs.options import writable_options
 from stax.runs.result import Result
-from stax.runs.run import empty_folder, name_of_task
+from stax.runs.run import name_of_task
 from stax.runs.status import RunStatus
 from stax.tasks import made_from
 

@@ -38,8 +38,8 @@ def _share(options: argparse.Namespace) -> Path:
     from stax.cli.status import status
     from stax.compiling import compile_quietly
     from stax.ecosystem.sharing import share_run
+    from stax.runs.folder import empty_folder
     from stax.runs.result import load
-    from stax.runs.run import empty_folder
 
     require_extra("plots", "share, which draws films,")
     if options.quiet:
