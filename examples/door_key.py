@@ -9,6 +9,7 @@ from typing import Any
 
 import gymnasium
 import minigrid  # noqa: F401 (registers its environments)
+import numpy as np
 from gymnasium import spaces
 
 
@@ -23,7 +24,10 @@ class DoorKey(gymnasium.Wrapper[Any, Any, Any, Any]):
         super().__init__(gymnasium.make(f"MiniGrid-DoorKey-{size}x{size}-v0", **options))
         parts = self.env.observation_space
         assert isinstance(parts, spaces.Dict)
-        self.observation_space = spaces.Dict({"image": parts["image"], "direction": parts["direction"]})
+        # MiniGrid declares values up to 255, but its codes of objects, colours and states end at 10. With these bounds,
+        # `task.inputs = "scaled"` tells them apart.
+        image = spaces.Box(0, 10, parts["image"].shape, np.uint8)
+        self.observation_space = spaces.Dict({"image": image, "direction": parts["direction"]})
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         observation, info = self.env.reset(seed=seed, options=options)
