@@ -46,6 +46,8 @@ class Run:
     budget: int
     preset: str = "default"
     parameters: dict[str, Any] = field(default_factory=dict)
+    made_from: str | None = None
+    """The name that `stax.run` knows the task by, if that is another one."""
 
     @property
     def key(self) -> tuple[str, str, str, str]:
@@ -108,6 +110,7 @@ DIFFERENCES: dict[str, dict[str, dict[str, Any]]] = {
     "map-elites": {"": {}, "better": {"elite_replacement": "better"}},
     "moo-nr": {"": {}, "sigma 0.05": {"mutation_sigma": 0.05}},
     "ns": {"": {}, "sigma 0.05": {"mutation_sigma": 0.05}},
+    "stax-nt": {"": {}, "frozen population": {"population_update": "frozen"}},
     "serene": {
         "": {},
         "literal sigma_i": {"emitter_sigma": "distance"},
@@ -191,12 +194,53 @@ SPACES: dict[str, dict[str, Any]] = {
 """Learned spaces, each of which differs from that of stax in one thing."""
 
 
+RIVALS: dict[str, tuple[str, dict[str, Any]]] = {
+    "ns, ground truth": ("ns", {}),
+    "aurora": ("aurora", {"container_size": 2_000}),
+}
+"""Methods that learned spaces are compared with: label, method, parameters."""
+GYMNASIUM_TASKS: dict[str, tuple[str, int, dict[str, Any]]] = {
+    "mountain-car": ("gym:MountainCarContinuous-v0", 3_000, {"task.ground_truth": [0, 1]}),
+    "point-maze": (
+        "gym:gymnasium_robotics:PointMaze_Medium-v3",
+        2_500,
+        {
+            "task.horizon": 300,
+            "task.make": {"continuing_task": True, "reset_target": False},
+            "task.reset": {"reset_cell": [1, 6], "goal_cell": [6, 6]},
+            "task.observation_key": "observation",
+            "task.ground_truth_key": "achieved_goal",
+            "task.ground_truth": [0, 1],
+            "task.ground_truth_bounds": [[-4, 4], [-4, 4]],
+        },
+    ),
+}
+"""Tasks of Gymnasium by their names in the table: id, budget and options, as in examples/."""
+SPACE_SEEDS = 5
+SPACE_FINALISTS: tuple[str, ...] = ("stax",)
+"""Learned spaces that are tried with 100,000 evaluations, too: those that did not lose at 20,000."""
+
+
 def _spaces() -> Iterator[Run]:
-    """Exploration alone in other learned spaces."""
-    for seed in range(5):
+    """Exploration alone in other learned spaces, beside novelty search in the ground truth and AURORA."""
+    for seed in range(SPACE_SEEDS):
         for task in TASKS:
-            for name, parameters in SPACES.items():
-                yield Run(task, name, "stax", seed, 20_000, parameters={**parameters, "emitters": False})
+            yield from _space_runs(task, task, 20_000, seed, tuple(SPACES), {})
+    for seed in range(SPACE_SEEDS):
+        for label, (task, budget, options) in GYMNASIUM_TASKS.items():
+            # Positions in a picture cannot be learned from vectors.
+            yield from _space_runs(label, task, budget, seed, tuple(name for name in SPACES if name != "spatial"), options)
+    for seed in range(SPACE_SEEDS):
+        for task in TASKS:
+            yield from _space_runs(task, task, 100_000, seed, SPACE_FINALISTS, {})
+
+
+def _space_runs(label: str, task: str, budget: int, seed: int, spaces: Sequence[str], options: dict[str, Any]) -> Iterator[Run]:
+    for name in spaces:
+        parameters = {**SPACES[name], "emitters": False, **options}
+        yield Run(label, name, "stax", seed, budget, parameters=parameters, made_from=task)
+    for name, (algo, own) in RIVALS.items():
+        yield Run(label, name, algo, seed, budget, parameters={**own, **options}, made_from=task)
 
 
 STUDIES = {
@@ -257,7 +301,7 @@ def search(run: Run) -> list[dict[str, Any]]:
             rows.append({**row})
 
     result = stax.run(
-        run.task,
+        run.made_from or run.task,
         algo=run.algo,
         budget=run.budget,
         seed=run.seed,

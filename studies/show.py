@@ -15,6 +15,8 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from stax.analysis.statistics import Comparison, compare_with
+
 RESULTS = Path(__file__).parent / "results"
 PAGE = Path(__file__).parent / "README.md"
 TASKS = {"curling": "Curling", "hard-maze": "HardMaze", "redundant-arm": "Redundant Arm"}
@@ -38,6 +40,8 @@ COLORS = {
     "a quarter explores": "#0072B2",
     "adaptive": "#009E73",
 }
+RIVALS = {"ns, ground truth", "aurora"}
+"""Labels of the study of learned spaces that are other methods."""
 UNTRAINED = ("true states", "never trained")
 """Labels of the study of learning without an autoencoder that is trained."""
 GROUND_TRUTH = ("ns", "serene", "map-elites", "moo-nr", "true states")
@@ -166,6 +170,46 @@ def learning_tables(_: Runs) -> str:
         for task in tasks_of(runs):
             tables.append(learning_table(runs, task, budget))
     return "\n\n".join(tables)
+
+
+def spaces_tables(_: Runs) -> str:
+    """One table for each budget and task of the study of learned spaces."""
+    tables = []
+    for budget in (20_000, 3_000, 2_500, 100_000):
+        runs = load("spaces", budget)
+        for task in dict.fromkeys(of_task for of_task, _, _ in runs):
+            tables.append(spaces_table(runs, task, budget))
+    return "\n\n".join(tables)
+
+
+def spaces_table(runs: Runs, task: str, budget: int) -> str:
+    """What was found in each space, with tests of its coverage against that of stax, corrected by Holm."""
+    labels = list(dict.fromkeys(label for of_task, label, _ in runs if of_task == task))
+    coverages = {label: [rows[-1]["coverage"] for rows in seeds_of(runs, task, label)] for label in labels}
+    reference = coverages.get("stax", [])
+    tests: dict[str, Comparison] = {}
+    # Other spaces are one family of comparisons, and other methods another.
+    for family in (coverages.keys() - {"stax"} - RIVALS, coverages.keys() & RIVALS):
+        tests |= compare_with(reference, {label: coverages[label] for label in sorted(family)}) if reference else {}
+    lines = []
+    for label in labels:
+        last = [rows[-1] for rows in seeds_of(runs, task, label)]
+        test = tests.get(label)
+        lines.append(
+            [
+                label,
+                mean_and_range(coverages[label]),
+                f"{np.mean(coverages[label]) - np.mean(reference):+.1f}" if test else "",
+                f"{test.p_holm:.3f}" if test and test.p_holm is not None else "",
+                median_reached([row["all_found"] for row in last]),
+                median_reached([row["all_high"] for row in last]),
+                f"{np.mean([row['core_seconds'] for row in last]):,.0f}",
+                str(len(last)),
+            ]
+        )
+    header = [f"{TASKS.get(task, task)}, {budget:,} evaluations", "coverage, %", "against stax, points", "p"]
+    header += ["until all areas are found", f"until all have {HIGH_REWARD}", "core-seconds", "seeds"]
+    return markdown(header, lines)
 
 
 def learning_table(runs: Runs, task: str, budget: int) -> str:
@@ -318,16 +362,17 @@ def main() -> None:
         "differences": differences_table,
         "training": training_table,
         "learning": learning_tables,
+        "spaces": spaces_tables,
         "steps": steps_table,
     }
     page = PAGE.read_text()
     for study, table in tables.items():
         if f"<!-- {study} -->" not in page:
             continue
-        runs = load(study) if study not in ("learning", "steps") else {}
-        if study not in ("differences", "learning", "steps"):
+        runs = load(study) if study not in ("learning", "spaces", "steps") else {}
+        if study not in ("differences", "learning", "spaces", "steps"):
             draw(study, runs, "coverage", "coverage, %")
-        if study not in ("ceiling", "training", "differences", "learning", "steps"):
+        if study not in ("ceiling", "training", "differences", "learning", "spaces", "steps"):
             draw(study, runs, "reward", "best reward, mean over areas")
         start, end = f"<!-- {study} -->\n", f"<!-- end of {study} -->"
         before, rest = page.split(start)
