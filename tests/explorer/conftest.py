@@ -24,6 +24,7 @@ RUNS = {
         {**LEARNED, "descriptor_samples": 1, "task.view": "end-effector", "keep_autoencoders": True},
     ),
     "arm-ns": ("redundant-arm", "ns", 300, 0, {"population_size": 20}),
+    "noisy": ("redundant-arm", "ns", 300, 0, {"population_size": 20, "task.action_noise": 0.1, "reevaluations": 2}),
     "maze": ("hard-maze", "stax", 400, 1, LEARNED),
     "curling": ("curling", "serene", 200, 0, {"population_size": 20, "chunk_size": 40}),
     "gym": ("gym:MountainCarContinuous-v0", "stax", 200, 0, {**TINY, "max_epochs": 2, "code_size": 2}),

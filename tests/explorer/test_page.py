@@ -123,6 +123,13 @@ def test_the_page_shows_what_the_folder_has(open_tab, folders, name):
     assert emitters == min(len(result.emitters), 12)
 
 
+def test_a_reevaluated_policy_shows_the_spread_of_its_rewards(open_tab, folders):
+    tab, archive = open_tab("noisy"), load(folders["noisy"]).novelty_archive
+    tab.until(lambda: tab.page.locator("[data-fact=spread]").count() == 1)
+    row = archive.id.tolist().index(int(tab.page.locator("#panel h2").get_attribute("data-policy")))
+    assert float(tab.text("[data-fact=spread]").split()[0]) == pytest.approx(archive.reward_spread[row], abs=1e-4)
+
+
 @pytest.mark.parametrize("name", TASKS)
 def test_dots_are_linked_and_lead_to_policies(open_tab, folders, name):
     tab = open_tab(name)

@@ -126,7 +126,7 @@ def test_only_files_of_the_page_are_served(servers, name):
 # What is answered
 
 
-@pytest.mark.parametrize("name", ["arm", "arm-ns", "maze", "curling", "gym", "evil", "stopped"])
+@pytest.mark.parametrize("name", ["arm", "arm-ns", "noisy", "maze", "curling", "gym", "evil", "stopped"])
 def test_the_numbers_are_those_of_the_folder(servers, folders, name):
     result = load(folders[name])
     about, arrays = servers(name).message("api/runs/0/data")
@@ -142,6 +142,7 @@ def test_the_numbers_are_those_of_the_folder(servers, folders, name):
         for archive in (result.novelty_archive, result.reward_archive)
         for number, reward in zip(archive.id, archive.reward, strict=True)
     }
+    assert ("policy.spread" in arrays) == (name == "noisy")
     if result.coverage is not None:
         assert about["curves"]["coverage"]["y"][-1] == result.coverage
         cells = np.unique(arrays["ledger.cell"][arrays["ledger.cell"] >= 0])

@@ -151,6 +151,8 @@ def _policy_columns(run: RunData, kept: PolicySet) -> dict[str, NDArray[Any]]:
         name: getattr(kept, name) for name in ("id", "parent", "born", "origin", "emitter", "steps", "reward")
     }
     columns |= {"area": kept.reward_area, "novelty": kept.novelty, "surprise": kept.surprise, "truth": kept.ground_truth.T}
+    if kept.reward_spread is not None:
+        columns["spread"] = kept.reward_spread
     in_novelty = np.isin(kept.id, run.novelty_archive.id)
     in_reward = np.isin(kept.id, run.reward_archive.id)
     columns["archive"] = (in_novelty + 2 * in_reward).astype(np.uint8)

@@ -53,6 +53,7 @@ function showPolicy(run, row) {
   const truth = Array.from({ length: run.truths }, (_, place) => number(policy.truth[place * run.count + row]));
   const facts = [
     ["reward", policy.area[row] < 0 ? "none" : `${number(policy.reward[row], 4)}, ${run.areaName(policy.area[row])}`],
+    policy.spread ? ["spread", `${number(policy.spread[row], 4)} (standard deviation of its rewards)`] : null,
     ["evaluation", `${count(id)}, ${run.origins[policy.origin[row]]}`],
     ["archive", ["", "novelty", "reward", "novelty and reward"][policy.archive[row]]],
     truth.length ? ["ground truth", truth.join(", ")] : null,
