@@ -26,6 +26,7 @@ from safetensors.numpy import save_file
 import stax
 from run_folders import QUICK, TASK, Commands, as_options, checkpoints, contents, same_run, summary
 from stax.cli.main import main
+from stax.runs.folder import RunFolder
 from troubled_tasks import VARIABLE
 
 BUDGET = 240
@@ -654,6 +655,30 @@ def test_a_run_is_not_resumed_as_another_one(before, after, told, copy, capsys):
     assert told in said
     assert said.count("\n") == 1
     assert contents(copy) == kept
+
+
+def forget_parameter(folder: Path, name: str) -> None:
+    """Remove a parameter from a run's configuration and checkpoint, as if an earlier version without it had written them."""
+    kept = RunFolder(folder)
+    state, numbers = kept.load_checkpoint(240)
+    del numbers["config"][name]
+    kept.save_checkpoint(state, numbers)
+    config = folder / "config.toml"
+    lines = config.read_text().splitlines(keepends=True)
+    config.write_text("".join(line for line in lines if not line.startswith(f"{name} = ")))
+
+
+def test_a_run_of_a_version_with_fewer_parameters_is_resumed(copy, whole):
+    forget_parameter(copy, "iso_sigma")
+    stax.resume(copy, trust=True)
+    same_run(copy, whole)
+
+
+def test_a_parameter_without_its_default_is_not_forgotten(copy, capsys):
+    forget_parameter(copy, "iso_sigma")
+    config = copy / "config.toml"
+    config.write_text(config.read_text().replace("mutation_sigma = 0.5", "mutation_sigma = 0.5\niso_sigma = 0.7"))
+    assert "was begun with another iso_sigma" in refused(capsys, "resume", copy, "--trust")
 
 
 def test_what_decides_nothing_may_be_changed(copy, whole):

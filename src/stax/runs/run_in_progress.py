@@ -7,7 +7,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -137,7 +137,8 @@ class RunInProgress:
         assert self.folder
         path = str(self.folder.path)
         try:
-            was, now = dict(numbers["config"]), self._decisive()
+            # A parameter that did not exist yet when the run began has its default, which stands for what was done before.
+            was, now = {**self._defaults(), **numbers["config"]}, self._decisive()
             if was.get("budget") in [as_text(budget) for budget in self.config.earlier_budgets]:
                 now["budget"] = was["budget"]
             differing = [str(name) for name in {**now, **was} if not same_text(was.get(name), now.get(name))]
@@ -158,6 +159,11 @@ class RunInProgress:
     def _decisive(self) -> dict[str, str]:
         """Return what must not have changed when the run is resumed, as texts."""
         return {name: as_text(value) for name, value in self.config.decisive().items()}
+
+    def _defaults(self) -> dict[str, str]:
+        """Return the default of every parameter of the method, as texts."""
+        defaults = find_method(self.config.algo).resolve(self.config.preset)
+        return {name: as_text(value) for name, value in asdict(defaults).items()}
 
     @contextmanager
     def _ready(self) -> Iterator[tuple[Search, Evaluator]]:
