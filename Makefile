@@ -7,6 +7,8 @@ DEMO_STAMP := .venv/.installed-for-demo
 INSTALL := $(BIN)/python -m pip install --disable-pip-version-check --no-cache-dir --no-compile -c constraints.txt
 # Where Matplotlib keeps its list of fonts, which would otherwise be in the home folder.
 export MPLCONFIGDIR := $(CURDIR)/.venv/matplotlib
+# Without files of bytecode, which go into .venv and __pycache__ here, every process would compile about a thousand modules again.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: setup demo test check format bench reference docs tutorials site release clean
 
