@@ -187,6 +187,7 @@ SPACES: dict[str, dict[str, Any]] = {
     "triplet": {"autoencoder": "triplet"},
     "temporal": {"autoencoder": "temporal"},
     "spatial": {"autoencoder": "spatial"},
+    "principal": {"autoencoder": "principal"},
     "whitened": {"whiten_codes": True},
     "three changing moments": {"descriptor_samples": 3, "descriptor_moments": "changing"},
     "sequence": {"sequence_size": 10},

@@ -63,6 +63,7 @@ RUNS: dict[str, dict[str, Any]] = {
     "stax on redundant-arm with a spatial autoencoder": _run(
         "redundant-arm", "stax", autoencoder="spatial", descriptor_samples=1, budget=300
     ),
+    "stax on redundant-arm with principal components": _run("redundant-arm", "stax", autoencoder="principal", budget=300),
     "stax on redundant-arm with sequences of whitened codes": _run(
         "redundant-arm",
         "stax",

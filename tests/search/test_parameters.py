@@ -68,12 +68,13 @@ EDGES = [
             "triplet",
             "temporal",
             "spatial",
+            "principal",
             "my.module:make",
             "module:Outer.Inner",
             "given:pair",
         ],
         ["deep", "module:", ":make", "a b:c", 7, None, ("auto",), "given:", "m:1"],
-        "one of 'auto', 'convolutional', 'dense', 'variational', 'triplet', 'temporal', 'spatial', or your own as 'module:name'",
+        "one of 'auto', 'convolutional', 'dense', 'variational', 'triplet', 'temporal', 'spatial', 'principal', or your own as 'module:name'",
     ),
     ("validation_share", [0.01, 0.9], [0, 0.91, 1, float("nan")], "a number above 0 and at most 0.9"),
     (
@@ -134,6 +135,7 @@ EDGES = [
     ("sequence_size", [1, None], [0, 1.5, 10_001], "a whole number from 1 to 10,000, or none (the codes side by side)"),
     ("contrast_weight", [0, 0.5, 3], [-0.1, None, "1", float("nan")], "a number from 0 to 1,000,000"),
     ("contrast_margin", [0, 0.5, 3], [-0.1, None, "1", float("inf")], "a number from 0 to 1,000,000"),
+    ("smoothing", [0, 1.5, 10], [-0.1, 10.5, None, "1", float("nan")], "a number from 0 to 10"),
 ]
 
 

@@ -8,7 +8,7 @@ imported from its own modules.
 | `space` | the interface of descriptor spaces, and those that need no learning |
 | `learned` | `LearnedSpace`: observations drawn, encoded and decoded; training episodes; its state |
 | `trained_network` | a network with its optimiser: computed in blocks, trained, saved |
-| `autoencoder`, `variational`, `contrastive`, `spatial`, `layers` | the autoencoders and their layers |
+| `autoencoder`, `variational`, `contrastive`, `spatial`, `principal`, `layers` | the autoencoders and their layers |
 | `provenance` | rewards, policies and moments of observations, for losses that use them |
 | `moments`, `sequences`, `whitening` | which observations make a descriptor; a sequence encoder of their codes; whitened codes |
 | `choice`, `making`, `own` | the name of an autoencoder and what it means (without torch); making it; a user's own, wrapped and tested |

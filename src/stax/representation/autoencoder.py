@@ -55,6 +55,8 @@ class Autoencoder(nn.Module):
     """Whether training needs complete batches on one core: with batch normalisation or dropout, or if `loss` compares observations."""
     uses_provenance: bool = False
     """Whether `loss` gets a third argument: rewards, policies and moments of the observations, see `Provenance`."""
+    fitted_at_once: bool = False
+    """Whether `fit_to` does all of the training, so that there are no epochs."""
     groups_policies: bool = False
     """Whether the observations of a policy stand together in the order in which an epoch goes through them."""
 

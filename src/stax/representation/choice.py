@@ -8,7 +8,7 @@ from itertools import pairwise
 from stax.errors import InvalidInputError
 from stax.own_code import names_code, names_object
 
-AUTOENCODERS = ("auto", "convolutional", "dense", "variational", "triplet", "temporal", "spatial")
+AUTOENCODERS = ("auto", "convolutional", "dense", "variational", "triplet", "temporal", "spatial", "principal")
 """Names of the built-in autoencoders."""
 MOMENTS = ("even", "changing")
 """Ways to choose the observations of a rollout that make its descriptor."""
@@ -21,6 +21,7 @@ _SIDES = {
     "triplet": (_VECTORS, _PICTURES),
     "temporal": (_VECTORS, _PICTURES),
     "spatial": (_PICTURES,),
+    "principal": (_VECTORS, _PICTURES),
 }
 _TAKES = {_VECTORS: "vectors (d,)", _PICTURES: "pictures (height, width, channels)"}
 

@@ -70,6 +70,7 @@ class LearnedSpace(DescriptorSpace):
         kl_weight: see `VariationalConvolutionalAutoencoder`.
         contrast_weight: see `TripletConvolutionalAutoencoder`.
         contrast_margin: see `TripletConvolutionalAutoencoder`.
+        smoothing: see `PrincipalPictureAutoencoder`.
         sequence_size: number of values in the descriptor that a sequence encoder makes of the codes; None for the codes side by side.
         whiten_codes: whether the parts of descriptors are whitened, see `Whitening`.
         learning_rate: learning rate of Adam.
@@ -102,6 +103,7 @@ class LearnedSpace(DescriptorSpace):
         kl_weight: float,
         contrast_weight: float = 0.0,
         contrast_margin: float = 0.0,
+        smoothing: float = 0.0,
         sequence_size: int | None = None,
         whiten_codes: bool = False,
         learning_rate: float,
@@ -139,6 +141,7 @@ class LearnedSpace(DescriptorSpace):
             "kl_weight": kl_weight,
             "contrast_weight": contrast_weight,
             "contrast_margin": contrast_margin,
+            "smoothing": smoothing,
             "center_observations": center_observations,
             "scale_observations": scale_observations,
         }
@@ -182,8 +185,8 @@ class LearnedSpace(DescriptorSpace):
 
     @property
     def uses_linear_algebra(self) -> bool:  # type: ignore[override]
-        """Whether codes are whitened, by NumPy's eigenvectors."""
-        return self.whitening is not None
+        """Whether NumPy's eigenvectors whiten the codes, or are the encoder."""
+        return self.whitening is not None or self.autoencoder.fitted_at_once
 
     @property
     def own_autoencoder(self) -> Any:

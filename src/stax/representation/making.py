@@ -17,6 +17,7 @@ from stax.representation.contrastive import (
     TripletDenseAutoencoder,
 )
 from stax.representation.own import make_own
+from stax.representation.principal import PrincipalPictureAutoencoder, PrincipalVectorAutoencoder
 from stax.representation.spatial import SpatialAutoencoder
 from stax.representation.variational import VariationalConvolutionalAutoencoder, VariationalDenseAutoencoder
 
@@ -30,6 +31,8 @@ _CLASSES: dict[tuple[str, bool], type[Autoencoder]] = {
     ("temporal", True): TemporalConvolutionalAutoencoder,
     ("temporal", False): TemporalDenseAutoencoder,
     ("spatial", True): SpatialAutoencoder,
+    ("principal", True): PrincipalPictureAutoencoder,
+    ("principal", False): PrincipalVectorAutoencoder,
 }
 """Built-in autoencoders by their names, and whether they are for pictures."""
 
@@ -54,6 +57,7 @@ def make_autoencoder(
     kl_weight: float,
     contrast_weight: float = 0.0,
     contrast_margin: float = 0.0,
+    smoothing: float = 0.0,
     center_observations: bool = False,
     scale_observations: bool = False,
 ) -> Autoencoder:
@@ -67,6 +71,7 @@ def make_autoencoder(
         kl_weight: of a variational one.
         contrast_weight: of a triplet or a temporal one.
         contrast_margin: of a triplet or a temporal one.
+        smoothing: of principal components of pictures.
         center_observations: of a built-in one for pictures; vectors are always centred.
         scale_observations: of a built-in one for pictures; vectors are always scaled.
     """
@@ -74,10 +79,12 @@ def make_autoencoder(
         who = f"Autoencoder {autoencoder if isinstance(autoencoder, str) else name_of(autoencoder)!r}"
         return make_own(find_code(autoencoder, who), who, observation_shape, code_size)
     pictures = len(observation_shape) == 3
+    name = chosen(autoencoder, observation_shape)
     of_kind: dict[str, Any] = {"hidden_sizes": hidden_sizes}
-    if pictures:
+    if name == "principal":
+        of_kind = {"smoothing": smoothing} if pictures else {}
+    elif pictures:
         of_kind = {"center_observations": center_observations, "scale_observations": scale_observations}
     contrast = {"contrast_weight": contrast_weight, "contrast_margin": contrast_margin}
     of_name: dict[str, dict[str, Any]] = {"variational": {"kl_weight": kl_weight}, "triplet": contrast, "temporal": contrast}
-    name = chosen(autoencoder, observation_shape)
     return _CLASSES[name, pictures](observation_shape, code_size, **of_kind, **of_name.get(name, {}))

@@ -64,12 +64,13 @@ class TrainedNetwork:
     @property
     def uses_torch(self) -> bool:
         """Whether PyTorch, and not compiled code, computes or trains the network."""
-        return compiled_training(self.autoencoder, self.optimizer) is None
+        return self.autoencoder.fitted_at_once or compiled_training(self.autoencoder, self.optimizer) is None
 
     def train(self, observations: Tensor, provenance: Provenance | None, **options: Any) -> TrainingEpisode:
         """Do one training episode on raw observations; `options` are those of `train_episode`."""
         with self._running():
-            return train_episode(self.autoencoder, self.optimizer, observations, provenance=provenance, **options)
+            optimizer = None if self.autoencoder.fitted_at_once else self.optimizer
+            return train_episode(self.autoencoder, optimizer, observations, provenance=provenance, **options)
 
     # Computing
 

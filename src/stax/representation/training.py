@@ -24,7 +24,7 @@ from stax.representation.compiled_network.network import compiled, compiled_trai
 from stax.representation.provenance import Provenance
 from stax.representation.sharing import own_cores
 
-EndedBy = Literal["patience", "max_epochs", "max_images"]
+EndedBy = Literal["patience", "max_epochs", "max_images", "fitted"]
 Keep = Literal["best", "last"]
 
 
@@ -89,7 +89,7 @@ class StoppingRule:
 
 def train_episode(
     autoencoder: Autoencoder,
-    optimizer: torch.optim.Optimizer,
+    optimizer: torch.optim.Optimizer | None,
     observations: Tensor,
     *,
     provenance: Provenance | None = None,
@@ -107,13 +107,17 @@ def train_episode(
 
     The validation error decides when the episode ends and which weights are kept. It is the error of reconstructions alone, whatever
     else the autoencoder's loss contains. A set of a single observation is its own validation set. An autoencoder that uses the provenance
-    of observations needs it.
+    of observations needs it. Only an autoencoder that is fitted at once needs no optimiser.
     """
     start = time.perf_counter()
     order = torch.from_numpy(splits.permutation(len(observations)))
     held_out = min(max(round(validation_share * len(order)), 1), len(order) - 1)
     validation, training = (order[:held_out], order[held_out:]) if held_out else (order, order)
     autoencoder.fit_to(observations, training)
+    if optimizer is None:
+        fitted = [mean_error(autoencoder, observations, rows, batch_size) for rows in (training, validation)]
+        spent = time.perf_counter() - start
+        return TrainingEpisode(len(observations), len(training), 1, fitted[0], fitted[1], "fitted", spent)
     rule = StoppingRule(patience=patience, max_epochs=max_epochs, images_per_epoch=len(training), max_images=max_images)
     kept: dict[str, Tensor] = {}
     errors = float("nan"), float("nan")

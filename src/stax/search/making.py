@@ -26,7 +26,7 @@ from stax.tasks.task_checks import check_attributes
 from stax.tasks.variants import SEEDS, has_options
 
 _LEARNING = (
-    *("code_size", "autoencoder", "hidden_sizes", "kl_weight", "contrast_weight", "contrast_margin"),
+    *("code_size", "autoencoder", "hidden_sizes", "kl_weight", "contrast_weight", "contrast_margin", "smoothing"),
     *("learning_rate", "batch_size", "max_epochs", "patience"),
     *("validation_share", "kept_weights", "max_images_per_episode", "training_set_size"),
     *("center_observations", "scale_observations", "descriptor_moments", "sequence_size", "whiten_codes"),

@@ -247,7 +247,8 @@ class Parameters(CheckedParameters):
     autoencoder: str = parameter(
         "auto",
         "the autoencoder: convolutional for pictures, dense for vectors (auto chooses), variational, triplet (near rewards have near codes)"
-        " or temporal (successive observations have near codes) for both, or spatial (positions in pictures)",
+        " or temporal (successive observations have near codes) for both, spatial (positions in pictures), or principal (principal components"
+        " of smoothed pictures or of vectors)",
         CodeName(AUTOENCODERS),
     )
     hidden_sizes: tuple[int, ...] = parameter(
@@ -269,6 +270,12 @@ class Parameters(CheckedParameters):
         1.0,
         "by how much the code of a negative should be farther than that of a positive, with autoencoder=triplet or temporal",
         Number(0, _MILLION),
+    )
+    smoothing: float = parameter(
+        1.5,
+        "exponent of the frequency by which amplitudes of pictures are divided with autoencoder=principal: 0 for pictures as they are, 1.5"
+        " for distances that grow with the square root of a displacement",
+        Number(0, 10),
     )
     learning_rate: float = parameter(1e-3, "learning rate of Adam", Number(0, 100, above=True))
     batch_size: int = parameter(128, "observations per training step", WholeNumber(1, _MILLION))
