@@ -42,6 +42,8 @@ COLORS = {
 }
 RIVALS = {"ns, ground truth", "aurora"}
 """Labels of the study of learned spaces that are other methods."""
+COMPLETE = ", stax"
+"""End of the labels of the study of learning that stand for the complete method, with emitters."""
 UNTRAINED = ("true states", "never trained")
 """Labels of the study of learning without an autoencoder that is trained."""
 GROUND_TRUTH = ("ns", "serene", "map-elites", "moo-nr", "true states")
@@ -163,12 +165,13 @@ def differences_table(runs: Runs) -> str:
 
 
 def learning_tables(_: Runs) -> str:
-    """One table for each task and budget of the study of learning."""
+    """One table for each task and budget of the study of learning: of exploration alone, then of the complete method."""
     tables = []
-    for budget in (20_000, 100_000):
-        runs = load("learning", budget)
-        for task in tasks_of(runs):
-            tables.append(learning_table(runs, task, budget))
+    for complete in (False, True):
+        for budget in (20_000, 100_000):
+            every = load("learning", budget)
+            runs = {run: rows for run, rows in every.items() if run[1].endswith(COMPLETE) == complete}
+            tables += [learning_table(runs, task, budget) for task in tasks_of(runs)]
     return "\n\n".join(tables)
 
 
