@@ -202,14 +202,19 @@ class ConvolutionalAutoencoder(PictureAutoencoder):
 
     def features(self, inputs: Tensor) -> Tensor:
         """Compute the inputs of the encoder's last layer, (n, numbers)."""
+        values = self.normalised(inputs)
+        for convolution in self.encoder_convolutions:
+            values = selu(convolution(values))
+        return values.flatten(1)
+
+    def normalised(self, inputs: Tensor) -> Tensor:
+        """Return the inputs centred and scaled, as the options say."""
         values = inputs
         if self.center_observations:
             values = values - self.mean
         if self.scale_observations:
             values = values / self.scale
-        for convolution in self.encoder_convolutions:
-            values = selu(convolution(values))
-        return values.flatten(1)
+        return values
 
     def code(self, features: Tensor) -> Tensor:
         return selu(self.encoder_linear(features))

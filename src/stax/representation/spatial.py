@@ -56,11 +56,7 @@ class SpatialAutoencoder(ConvolutionalAutoencoder):
 
     def features(self, inputs: Tensor) -> Tensor:
         """Compute the maps of the features, (n, code_size / 2, height / 2, width / 2)."""
-        values = inputs
-        if self.center_observations:
-            values = values - self.mean
-        if self.scale_observations:
-            values = values / self.scale
+        values = self.normalised(inputs)
         for convolution in self.encoder_convolutions[:-1]:
             values = selu(convolution(values))
         maps: Tensor = self.encoder_convolutions[-1](values)
