@@ -84,7 +84,7 @@ def test_autoencoders_by_name():
         (
             "deep",
             (4,),
-            "There is no autoencoder 'deep'; there are 'auto', 'convolutional', 'dense', 'variational', 'triplet', 'temporal', 'spatial', 'principal', and your own",
+            "There is no autoencoder 'deep'; there are 'auto', 'auto-principal', 'convolutional', 'dense', 'variational', 'triplet', 'temporal', 'spatial', 'principal', and your own",
         ),
         ("given:pair", (4,), "Autoencoder 'given:pair' was given as an object, which its name cannot bring back"),
         ("no_such_module:make", (4,), "names the module 'no_such_module', which cannot be found."),

@@ -13,6 +13,7 @@ from torch.nn import functional
 
 import stax
 from stax.errors import InvalidInputError
+from stax.representation.autoencoder import DenseAutoencoder
 from stax.representation.contrastive import (
     TemporalDenseAutoencoder,
     TripletDenseAutoencoder,
@@ -23,12 +24,7 @@ from stax.representation.contrastive import (
 )
 from stax.representation.moments import changing_moments
 from stax.representation.own import make_own
-from stax.representation.principal import (
-    PrincipalPictureAutoencoder,
-    PrincipalVectorAutoencoder,
-    cosines,
-    principal_components,
-)
+from stax.representation.principal import PrincipalAutoencoder, cosines, principal_components
 from stax.representation.provenance import Provenance
 from stax.representation.sequences import SequenceAutoencoder
 from stax.representation.spatial import SpatialAutoencoder, soft_arg_max
@@ -319,7 +315,7 @@ def test_distances_grow_with_displacement():
     pictures = bright_squares(columns)
 
     def distances(smoothing):
-        inputs = PrincipalPictureAutoencoder((32, 32, 3), 4, smoothing=smoothing).inputs(pictures)
+        inputs = PrincipalAutoencoder((32, 32, 3), 4, smoothing=smoothing).inputs(pictures)
         return torch.linalg.vector_norm(inputs[1:] - inputs[0], dim=1).numpy()
 
     assert distances(0.0)[1:].std() < 0.15 * distances(0.0).mean()
@@ -332,7 +328,7 @@ def test_distances_grow_with_displacement():
 def test_amplitudes_are_those_of_cosines():
     basis = cosines(16)
     np.testing.assert_allclose(basis @ basis.T, np.eye(8), atol=1e-6)
-    network = PrincipalPictureAutoencoder((16, 16, 1), 2, smoothing=2.0)
+    network = PrincipalAutoencoder((16, 16, 1), 2, smoothing=2.0)
     wave = 0.5 + 0.25 * torch.outer(basis[0], basis[3])
     amplitudes = network.inputs((wave * 255).round().to(torch.uint8)[None, :, :, None]).view(8, 8)
     # The constant part is 0.5 * 16; the wave has the frequency 3 and so a ninth of its amplitude.
@@ -343,7 +339,7 @@ def test_amplitudes_are_those_of_cosines():
 
 
 def test_pictures_that_are_not_square_are_smoothed_alike_in_both_directions():
-    network = PrincipalPictureAutoencoder((10, 40, 3), 2, smoothing=1.0)
+    network = PrincipalAutoencoder((10, 40, 3), 2, smoothing=1.0)
     assert network.weights.shape == (8, 8)
     assert network.weights[1, 0].item() == pytest.approx(1 / 4)
     assert network.weights[0, 1].item() == pytest.approx(1)
@@ -369,15 +365,11 @@ def test_principal_components_are_fitted_at_once():
     assert not np.array_equal(first, space.describe(rollouts))
 
 
-def test_principal_components_of_vectors():
-    space = learned(Vectors(), autoencoder="principal", code_size=6)
-    rollouts = rollouts_of(Vectors(), 40)
-    space.train(rollouts)
-    codes = space.describe(rollouts).reshape(-1, 6)
-    # Two numbers decide about all four, one of which never changes.
-    assert codes[:, :2].std(0).min() > 0.5
-    np.testing.assert_allclose(codes[:, 2:], 0, atol=1e-4)
-    assert isinstance(space.autoencoder, PrincipalVectorAutoencoder)
+def test_an_automatic_choice_with_principal_components():
+    assert isinstance(learned(autoencoder="auto-principal").autoencoder, PrincipalAutoencoder)
+    assert isinstance(learned(Vectors(), autoencoder="auto-principal").autoencoder, DenseAutoencoder)
+    with pytest.raises(InvalidInputError, match=r"'principal', which takes pictures \(height, width, channels\)"):
+        stax.make_search("stax", Vectors(), budget=100, autoencoder="principal")
 
 
 # Whitening

@@ -120,7 +120,7 @@ def test_sizes_on_the_command_line(text, sizes, tmp_path):
         ("kl_weight=-1", "Parameter kl_weight must be a number from 0 to 1,000,000, not -1."),
         (
             "autoencoder=deep",
-            "Parameter autoencoder must be one of 'auto', 'convolutional', 'dense', 'variational', 'triplet', 'temporal', 'spatial', 'principal', or your own",
+            "Parameter autoencoder must be one of 'auto', 'auto-principal', 'convolutional', 'dense', 'variational', 'triplet', 'temporal', 'spatial', 'principal', or your own",
         ),
         ("autoencoder=convolutional", "which takes pictures (height, width, channels), not observations of shape (4,)."),
         ("autoencoder=given:pair", "Autoencoder 'given:pair' was given as an object, which its name cannot bring back"),

@@ -62,6 +62,7 @@ EDGES = [
         "autoencoder",
         [
             "auto",
+            "auto-principal",
             "convolutional",
             "dense",
             "variational",
@@ -74,7 +75,7 @@ EDGES = [
             "given:pair",
         ],
         ["deep", "module:", ":make", "a b:c", 7, None, ("auto",), "given:", "m:1"],
-        "one of 'auto', 'convolutional', 'dense', 'variational', 'triplet', 'temporal', 'spatial', 'principal', or your own as 'module:name'",
+        "one of 'auto', 'auto-principal', 'convolutional', 'dense', 'variational', 'triplet', 'temporal', 'spatial', 'principal', or your own as 'module:name'",
     ),
     ("validation_share", [0.01, 0.9], [0, 0.91, 1, float("nan")], "a number above 0 and at most 0.9"),
     (

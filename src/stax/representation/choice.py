@@ -8,7 +8,9 @@ from itertools import pairwise
 from stax.errors import InvalidInputError
 from stax.own_code import names_code, names_object
 
-AUTOENCODERS = ("auto", "convolutional", "dense", "variational", "triplet", "temporal", "spatial", "principal")
+AUTOENCODERS = (
+    *("auto", "auto-principal", "convolutional", "dense", "variational", "triplet", "temporal", "spatial", "principal"),
+)
 """Names of the built-in autoencoders."""
 MOMENTS = ("even", "changing")
 """Ways to choose the observations of a rollout that make its descriptor."""
@@ -21,8 +23,13 @@ _SIDES = {
     "triplet": (_VECTORS, _PICTURES),
     "temporal": (_VECTORS, _PICTURES),
     "spatial": (_PICTURES,),
-    "principal": (_VECTORS, _PICTURES),
+    "principal": (_PICTURES,),
 }
+_AUTOMATIC = {
+    "auto": {_VECTORS: "dense", _PICTURES: "convolutional"},
+    "auto-principal": {_VECTORS: "dense", _PICTURES: "principal"},
+}
+"""Names that stand for another one, which depends on the observations."""
 _TAKES = {_VECTORS: "vectors (d,)", _PICTURES: "pictures (height, width, channels)"}
 
 
@@ -68,13 +75,13 @@ def count_weights(
 
 
 def chosen(autoencoder: str, observation_shape: Sequence[int]) -> str:
-    """Return the name of the autoencoder for such observations: the one that `auto` stands for, or the name given.
+    """Return the name of the autoencoder for such observations: the one that an automatic choice stands for, or the name given.
 
     A name that does not exist is refused, and so is a built-in autoencoder that takes no observations of this shape.
     """
     sides = len(observation_shape)
-    if autoencoder == "auto":
-        automatic = {_VECTORS: "dense", _PICTURES: "convolutional"}
+    if autoencoder in _AUTOMATIC:
+        automatic = _AUTOMATIC[autoencoder]
         if sides not in automatic:
             raise InvalidInputError(
                 f"An autoencoder takes {_TAKES[_PICTURES]} or {_TAKES[_VECTORS]}, not observations of shape"

@@ -70,7 +70,7 @@ class LearnedSpace(DescriptorSpace):
         kl_weight: see `VariationalConvolutionalAutoencoder`.
         contrast_weight: see `TripletConvolutionalAutoencoder`.
         contrast_margin: see `TripletConvolutionalAutoencoder`.
-        smoothing: see `PrincipalPictureAutoencoder`.
+        smoothing: see `PrincipalAutoencoder`.
         sequence_size: number of values in the descriptor that a sequence encoder makes of the codes; None for the codes side by side.
         whiten_codes: whether the parts of descriptors are whitened, see `Whitening`.
         learning_rate: learning rate of Adam.

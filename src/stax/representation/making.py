@@ -17,7 +17,7 @@ from stax.representation.contrastive import (
     TripletDenseAutoencoder,
 )
 from stax.representation.own import make_own
-from stax.representation.principal import PrincipalPictureAutoencoder, PrincipalVectorAutoencoder
+from stax.representation.principal import PrincipalAutoencoder
 from stax.representation.spatial import SpatialAutoencoder
 from stax.representation.variational import VariationalConvolutionalAutoencoder, VariationalDenseAutoencoder
 
@@ -31,8 +31,7 @@ _CLASSES: dict[tuple[str, bool], type[Autoencoder]] = {
     ("temporal", True): TemporalConvolutionalAutoencoder,
     ("temporal", False): TemporalDenseAutoencoder,
     ("spatial", True): SpatialAutoencoder,
-    ("principal", True): PrincipalPictureAutoencoder,
-    ("principal", False): PrincipalVectorAutoencoder,
+    ("principal", True): PrincipalAutoencoder,
 }
 """Built-in autoencoders by their names, and whether they are for pictures."""
 
@@ -71,7 +70,7 @@ def make_autoencoder(
         kl_weight: of a variational one.
         contrast_weight: of a triplet or a temporal one.
         contrast_margin: of a triplet or a temporal one.
-        smoothing: of principal components of pictures.
+        smoothing: of principal components.
         center_observations: of a built-in one for pictures; vectors are always centred.
         scale_observations: of a built-in one for pictures; vectors are always scaled.
     """
@@ -82,7 +81,7 @@ def make_autoencoder(
     name = chosen(autoencoder, observation_shape)
     of_kind: dict[str, Any] = {"hidden_sizes": hidden_sizes}
     if name == "principal":
-        of_kind = {"smoothing": smoothing} if pictures else {}
+        of_kind = {"smoothing": smoothing}
     elif pictures:
         of_kind = {"center_observations": center_observations, "scale_observations": scale_observations}
     contrast = {"contrast_weight": contrast_weight, "contrast_margin": contrast_margin}

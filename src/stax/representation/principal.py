@@ -1,4 +1,4 @@
-"""Principal components as an autoencoder: a linear map that is computed from the training set at once, without steps of an optimiser.
+"""Principal components of smoothed pictures: a linear autoencoder that is computed from its training set at once, without an optimiser.
 
 Of a picture, the autoencoder sees the low frequencies, and the finer ones count the less: the amplitude of a frequency f is divided by
 f ** smoothing. The reason is that novelty needs distances that grow with the displacement of things. Two pictures of a small robot in
@@ -6,8 +6,6 @@ two places have the same difference of pixels wherever these places are, as soon
 distance of two such pictures is their energy distance (Székely and Rizzo, 2013), which in the plane weights the squared difference of
 two densities at frequency f by f ** -3, and which grows with the square root of the displacement. Surprise is what the components leave
 of these frequencies.
-
-Vectors are standardised, and have no frequencies.
 """
 
 from __future__ import annotations
@@ -23,7 +21,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from stax.errors import InvalidInputError
-from stax.representation.autoencoder import Autoencoder, VectorAutoencoder
+from stax.representation.autoencoder import Autoencoder
 
 FREQUENCIES = 8
 """Number of frequencies along each side of a picture, the constant one among them."""
@@ -57,39 +55,7 @@ def principal_components(values: NDArray[np.float64], count: int) -> tuple[NDArr
     return mean, components
 
 
-class _PrincipalLayers(Autoencoder):
-    """Encoder and decoder of an autoencoder whose inputs are rows of numbers, which are projected onto their principal components."""
-
-    fitted_at_once = True
-    centre: Tensor
-
-    def make_layers(self, size: int) -> None:
-        """Make the map for inputs of so many numbers. Before the first training, it is a random projection."""
-        self.register_buffer("centre", torch.zeros(size))
-        random = torch.zeros(size, self.code_size)
-        width = min(size, self.code_size)
-        random[:, :width] = torch.linalg.qr(torch.randn(size, width))[0]
-        self.components = nn.Parameter(random, requires_grad=False)
-
-    def encode(self, inputs: Tensor) -> Tensor:
-        return (inputs - self.centre) @ self.components
-
-    def decode(self, codes: Tensor) -> Tensor:
-        return codes @ self.components.T + self.centre
-
-    def fit_components(self, observations: Tensor, rows: Tensor) -> None:
-        """Compute the components of these rows of raw observations."""
-        device = self.centre.device
-        parts = [self.inputs(observations[some].to(device)).cpu().numpy() for some in torch.split(rows, _AT_ONCE)]
-        values = np.concatenate(parts).astype(np.float64)
-        # Training that diverges is reported where codes are computed.
-        if np.isfinite(values).all():
-            mean, components = principal_components(values, self.code_size)
-            self.centre.copy_(torch.from_numpy(mean))
-            self.components.copy_(torch.from_numpy(components))
-
-
-class PrincipalPictureAutoencoder(_PrincipalLayers):
+class PrincipalAutoencoder(Autoencoder):
     """Principal components of smoothed pictures (height, width, channels).
 
     Args:
@@ -98,6 +64,8 @@ class PrincipalPictureAutoencoder(_PrincipalLayers):
         smoothing: exponent of the frequency by which amplitudes are divided; 0 for pictures as they are, 1.5 for the energy distance.
     """
 
+    fitted_at_once = True
+    centre: Tensor
     down: Tensor
     across: Tensor
     weights: Tensor
@@ -112,13 +80,19 @@ class PrincipalPictureAutoencoder(_PrincipalLayers):
         down, across = (cosines(cells) for cells in self._cells)
         self.register_buffer("down", down, persistent=False)
         self.register_buffer("across", across, persistent=False)
-        # Frequencies in cycles over the longer side, so that a picture that is not square is smoothed alike in both directions.
+        # Frequencies in half waves over the longer side, so that a picture that is not square is smoothed alike in both directions.
         longer = max(height, width)
         rows, columns = (torch.arange(len(basis)) * longer / side for basis, side in ((down, height), (across, width)))
         frequency = torch.hypot(rows[:, None], columns)
         frequency[0, 0] = 1
         self.register_buffer("weights", frequency**-smoothing, persistent=False)
-        self.make_layers(channels * len(down) * len(across))
+        size = channels * len(down) * len(across)
+        self.register_buffer("centre", torch.zeros(size))
+        # Before the first training, the code is a random projection.
+        random = torch.zeros(size, self.code_size)
+        known = min(size, self.code_size)
+        random[:, :known] = torch.linalg.qr(torch.randn(size, known))[0]
+        self.components = nn.Parameter(random, requires_grad=False)
 
     def inputs(self, observations: Tensor) -> Tensor:
         pictures = observations.permute(0, 3, 1, 2).to(torch.float32).mul_(1 / 255)
@@ -132,25 +106,19 @@ class PrincipalPictureAutoencoder(_PrincipalLayers):
         pictures = functional.interpolate(cells, (height, width), mode="bilinear")
         return pictures.permute(0, 2, 3, 1).clamp(0, 1)
 
-    def fit_to(self, observations: Tensor, rows: Tensor) -> None:
-        self.fit_components(observations, rows)
+    def encode(self, inputs: Tensor) -> Tensor:
+        return (inputs - self.centre) @ self.components
 
-
-class PrincipalVectorAutoencoder(_PrincipalLayers, VectorAutoencoder):
-    """Principal components of standardised vectors (d,).
-
-    Args:
-        observation_shape: shape of one vector.
-        code_size: number of values in the code; those beyond the size of a vector are always 0.
-    """
-
-    def __init__(self, observation_shape: Sequence[int], code_size: int) -> None:
-        VectorAutoencoder.__init__(self, observation_shape, code_size)
-        self.make_layers(self.observation_shape[0])
+    def decode(self, codes: Tensor) -> Tensor:
+        return codes @ self.components.T + self.centre
 
     def fit_to(self, observations: Tensor, rows: Tensor) -> None:
-        VectorAutoencoder.fit_to(self, observations, rows)
-        self.fit_components(observations, rows)
+        """Compute the components of these rows of raw observations."""
+        device = self.centre.device
+        parts = [self.inputs(observations[some].to(device)).cpu().numpy() for some in torch.split(rows, _AT_ONCE)]
+        mean, components = principal_components(np.concatenate(parts).astype(np.float64), self.code_size)
+        self.centre.copy_(torch.from_numpy(mean))
+        self.components.copy_(torch.from_numpy(components))
 
 
 def cosines(cells: int) -> Tensor:

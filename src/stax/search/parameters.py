@@ -247,8 +247,8 @@ class Parameters(CheckedParameters):
     autoencoder: str = parameter(
         "auto",
         "the autoencoder: convolutional for pictures, dense for vectors (auto chooses), variational, triplet (near rewards have near codes)"
-        " or temporal (successive observations have near codes) for both, spatial (positions in pictures), or principal (principal components"
-        " of smoothed pictures or of vectors)",
+        " or temporal (successive observations have near codes) for both, spatial (positions in pictures) or principal (principal components of"
+        " smoothed pictures) for pictures; auto-principal chooses principal for pictures and dense for vectors",
         CodeName(AUTOENCODERS),
     )
     hidden_sizes: tuple[int, ...] = parameter(
