@@ -348,6 +348,19 @@ def test_pictures_that_are_not_square_are_smoothed_alike_in_both_directions():
     np.testing.assert_allclose(seen, np.full((2, 10, 40, 3), 128 / 255), atol=1e-5)
 
 
+def test_what_never_moves_is_not_blurred():
+    pictures = bright_squares([4, 8, 20, 24])
+    pictures[:, 29, ::2] = 200
+    network = PrincipalAutoencoder((32, 32, 3), 3, smoothing=1.5)
+    network.fit_to(pictures, torch.arange(4))
+    seen = network.observations(network.decode(network.encode(network.inputs(pictures))))
+    np.testing.assert_allclose(seen[:, 29, ::2], 200 / 255, atol=0.05)
+    np.testing.assert_allclose(seen[:, 29, 1::2], 0, atol=0.05)
+    # With as many components as pictures can have, a square is brightest where it is, though blurred.
+    assert seen[0, 15, 4:8].mean() > seen[0, 15, 20:24].mean() + 0.1
+    assert seen[2, 15, 20:24].mean() > seen[2, 15, 4:8].mean() + 0.1
+
+
 def test_principal_components_are_fitted_at_once():
     rollouts = rollouts_of(Pictures(), 40)
     space = learned(autoencoder="principal", code_size=6, smoothing=1.5)

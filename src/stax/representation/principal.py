@@ -65,6 +65,7 @@ class PrincipalAutoencoder(Autoencoder):
     """
 
     fitted_at_once = True
+    mean: Tensor
     centre: Tensor
     down: Tensor
     across: Tensor
@@ -87,6 +88,7 @@ class PrincipalAutoencoder(Autoencoder):
         frequency[0, 0] = 1
         self.register_buffer("weights", frequency**-smoothing, persistent=False)
         size = channels * len(down) * len(across)
+        self.register_buffer("mean", torch.zeros(channels, height, width))
         self.register_buffer("centre", torch.zeros(size))
         # Before the first training, the code is a random projection.
         random = torch.zeros(size, self.code_size)
@@ -100,10 +102,11 @@ class PrincipalAutoencoder(Autoencoder):
         return (self.down @ cells @ self.across.T * self.weights).flatten(1)
 
     def observations(self, reconstructions: Tensor) -> Tensor:
+        """Return pictures in which only what differs from the mean picture is blurred."""
         height, width, channels = self.observation_shape
-        amplitudes = reconstructions.view(-1, channels, len(self.down), len(self.across)) / self.weights
+        amplitudes = (reconstructions - self.centre).view(-1, channels, len(self.down), len(self.across)) / self.weights
         cells = self.down.T @ amplitudes @ self.across
-        pictures = functional.interpolate(cells, (height, width), mode="bilinear")
+        pictures = self.mean + functional.interpolate(cells, (height, width), mode="bilinear")
         return pictures.permute(0, 2, 3, 1).clamp(0, 1)
 
     def encode(self, inputs: Tensor) -> Tensor:
@@ -113,11 +116,15 @@ class PrincipalAutoencoder(Autoencoder):
         return codes @ self.components.T + self.centre
 
     def fit_to(self, observations: Tensor, rows: Tensor) -> None:
-        """Compute the components of these rows of raw observations."""
-        device = self.centre.device
-        parts = [self.inputs(observations[some].to(device)).cpu().numpy() for some in torch.split(rows, _AT_ONCE)]
-        mean, components = principal_components(np.concatenate(parts).astype(np.float64), self.code_size)
-        self.centre.copy_(torch.from_numpy(mean))
+        """Compute the mean and the components of these rows of raw observations."""
+        total = torch.zeros(self.observation_shape, dtype=torch.int64)
+        parts = []
+        for block in (observations[some] for some in torch.split(rows, _AT_ONCE)):
+            total += block.sum(0, dtype=torch.int64)
+            parts.append(self.inputs(block.to(self.centre.device)).cpu().numpy())
+        centre, components = principal_components(np.concatenate(parts).astype(np.float64), self.code_size)
+        self.mean.copy_(total.permute(2, 0, 1) / (255 * len(rows)))
+        self.centre.copy_(torch.from_numpy(centre))
         self.components.copy_(torch.from_numpy(components))
 
 
