@@ -171,7 +171,8 @@ def learning_tables(_: Runs) -> str:
         for budget in (20_000, 100_000):
             every = load("learning", budget)
             runs = {run: rows for run, rows in every.items() if run[1].endswith(COMPLETE) == complete}
-            tables += [learning_table(runs, task, budget) for task in tasks_of(runs)]
+            what = "complete method" if complete else "exploration alone"
+            tables += [learning_table(runs, task, f"{TASKS[task]}, {budget:,} evaluations, {what}") for task in tasks_of(runs)]
     return "\n\n".join(tables)
 
 
@@ -215,7 +216,7 @@ def spaces_table(runs: Runs, task: str, budget: int) -> str:
     return markdown(header, lines)
 
 
-def learning_table(runs: Runs, task: str, budget: int) -> str:
+def learning_table(runs: Runs, task: str, title: str) -> str:
     """Every amount of training: what was found with it, how good its space is, and what it cost."""
     labels = list(dict.fromkeys(label for of_task, label, _ in runs if of_task == task))
     per_evaluation, per_image = unit_costs(runs, task)
@@ -242,7 +243,7 @@ def learning_table(runs: Runs, task: str, budget: int) -> str:
                 str(len(seeds)),
             ]
         )
-    header = [f"{TASKS[task]}, {budget:,} evaluations", "coverage, %", f"coverage after {equal:,.0f} core-seconds, %"]
+    header = [title, "coverage, %", f"coverage after {equal:,.0f} core-seconds, %"]
     header += ["until all areas are found", f"until all have {HIGH_REWARD}", "similarity", "reconstruction error"]
     return markdown([*header, "core-seconds", "seeds"], lines)
 
