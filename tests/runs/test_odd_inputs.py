@@ -401,7 +401,7 @@ TOO_LARGE = {
         10**9 + 1,
     ),
     **dict.fromkeys(("mutation_sigma", "kl_weight", "learning_rate", "bandit_exploration"), 1e200),
-    **dict.fromkeys(("iso_sigma", "line_sigma", "contrast_weight", "contrast_margin"), 1e200),
+    **dict.fromkeys(("iso_sigma", "line_sigma", "contrast_weight", "contrast_margin", "smoothing"), 1e200),
     **dict.fromkeys(("container_gain", "container_vat_factor"), 1e200),
     "genome_bounds": (-1e200, 1e200),
     "time_limit": 1e9,
