@@ -150,7 +150,7 @@ def differences_table(runs: Runs) -> str:
     tables = []
     for task in tasks_of(runs):
         lines = []
-        for label in dict.fromkeys(of_label for of_task, of_label, _ in runs if of_task == task):
+        for label in sorted({of_label for of_task, of_label, _ in runs if of_task == task}):
             last = [rows[-1] for rows in seeds_of(runs, task, label)]
             explored = [row["exploration_coverage"] for row in last]
             rewards, archived = (
