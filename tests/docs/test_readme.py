@@ -41,7 +41,12 @@ def test_the_table_of_the_readme_agrees_with_the_studies_and_the_paper():
     assert len(rows) == 6
     for method, whose, cells in rows:
         if whose == "ours":
-            assert f"\n| {method} | {cells} |\n" in studies
+            # The study of learning calls stax by its amount of training, and has a table for each task.
+            for cell in cells.split(" | "):
+                assert re.search(rf"^\| (2,000 images, )?{method} \| .*{re.escape(cell)} \|", studies, re.MULTILINE), (
+                    method,
+                    cell,
+                )
         else:
             paper = [PAPER_COVERAGE.get((task, method), "not given") for task in ("curling", "hard-maze", "redundant-arm")]
             assert cells == " | ".join(map(str, paper))
