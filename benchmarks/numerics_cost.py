@@ -24,6 +24,7 @@ def measure() -> None:
     import numpy as np
     import torch
 
+    from stax.representation.adam import Adam
     from stax.representation.autoencoder import DenseAutoencoder
     from stax.representation.training import train_epoch
 
@@ -31,7 +32,7 @@ def measure() -> None:
     for numbers, hidden in SIZES:
         torch.manual_seed(0)
         network = DenseAutoencoder((numbers,), 10, hidden_sizes=hidden)
-        optimizer = torch.optim.Adam(network.parameters(), fused=True)
+        optimizer = Adam(network)
         observations, rows = torch.randn(OBSERVATIONS, numbers), torch.arange(OBSERVATIONS)
         network.fit_to(observations, rows)
         best = float("inf")

@@ -17,6 +17,7 @@ import own_autoencoders
 import stax
 from stax.errors import InvalidInputError
 from stax.own_code import name_of, names_code, names_object
+from stax.representation.adam import Adam
 from stax.representation.autoencoder import ConvolutionalAutoencoder, DenseAutoencoder
 from stax.representation.choice import chosen
 from stax.representation.layers import linear
@@ -448,7 +449,7 @@ def test_wild_numbers_stay_finite(constant, scale, outliers):
     values[:outliers, 0] = 1e20
     observations = torch.from_numpy(values)
     network = DenseAutoencoder((4,), 2, hidden_sizes=(5,))
-    optimizer = torch.optim.Adam(network.parameters())
+    optimizer = Adam(network)
     splits, shuffles, noise = (np.random.default_rng(seed) for seed in (1, 2, 3))
     episode = train_episode(
         network, optimizer, observations, batch_size=16, validation_share=0.2, patience=3, max_epochs=2, max_images=None,

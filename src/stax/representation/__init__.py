@@ -12,7 +12,7 @@ imported from its own modules.
 | `provenance` | rewards, policies and moments of observations, for losses that use them |
 | `moments`, `sequences`, `whitening` | which observations make a descriptor; a sequence encoder of their codes; whitened codes |
 | `choice`, `making`, `own` | the name of an autoencoder and what it means (without torch); making it; a user's own, wrapped and tested |
-| `training`, `weights` | one training episode; the state of a network and its optimiser, as arrays |
+| `training`, `adam`, `weights` | one training episode; its optimiser; the state of both, as arrays |
 | `sharing`, `repeated_pictures` | shares of the work on threads; what the pictures of a task have in common |
 | `compiled_network/` | the convolutional autoencoder as compiled code |
 

@@ -15,6 +15,7 @@ from torch import Tensor
 from stax.constraints import check_choice
 from stax.errors import InvalidInputError, exits_as_failures
 from stax.own_code import name_of, names_code
+from stax.representation.adam import Adam
 from stax.representation.autoencoder import Autoencoder, ConvolutionalAutoencoder
 from stax.representation.choice import MOMENTS, descriptor_size
 from stax.representation.compiled_network.network import compiled
@@ -174,7 +175,7 @@ class LearnedSpace(DescriptorSpace):
         return self.network.autoencoder
 
     @property
-    def optimizer(self) -> torch.optim.Optimizer:
+    def optimizer(self) -> Adam:
         """The optimiser of the network of observations."""
         return self.network.optimizer
 

@@ -12,6 +12,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from stax.representation.adam import Adam
 from stax.representation.autoencoder import Autoencoder
 from stax.representation.compiled_network.network import compiled, compiled_training
 from stax.representation.provenance import Provenance
@@ -50,21 +51,12 @@ class TrainedNetwork:
             torch.default_generator.manual_seed(seed)
             network = self._make()
         self.autoencoder: Autoencoder = network.to(self.device)
-        self._optimizer: torch.optim.Optimizer | None = None
-
-    @property
-    def optimizer(self) -> torch.optim.Optimizer:
-        """The optimiser of the network, made when it is first needed: it imports PyTorch's compiler, which takes seconds, and
-        describing does without."""
-        if self._optimizer is None:
-            weights = [weight for weight in self.autoencoder.parameters() if weight.requires_grad]
-            self._optimizer = torch.optim.Adam(weights, lr=self.learning_rate, fused=self.device.type in ("cpu", "cuda"))
-        return self._optimizer
+        self.forget_training()
 
     @property
     def uses_torch(self) -> bool:
         """Whether PyTorch, and not compiled code, computes or trains the network."""
-        return self.autoencoder.fitted_at_once or compiled_training(self.autoencoder, self.optimizer) is None
+        return self.autoencoder.fitted_at_once or compiled_training(self.autoencoder) is None
 
     def train(self, observations: Tensor, provenance: Provenance | None, **options: Any) -> TrainingEpisode:
         """Do one training episode on raw observations; `options` are those of `train_episode`."""
@@ -128,16 +120,14 @@ class TrainedNetwork:
     # To be saved and restored
 
     def forget_training(self) -> None:
-        """Forget the optimiser, before weights of another network are taken over."""
-        self._optimizer = None
+        """Forget what the optimiser remembers, before weights of another network are taken over."""
+        self.optimizer = Adam(self.autoencoder, self.learning_rate)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return weights, constants and the optimiser's state, as copies."""
-        return training_arrays(self.autoencoder, self._optimizer)
+        return training_arrays(self.autoencoder, self.optimizer.memory)
 
     def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Take over what `arrays` returned for a network like this one."""
-        self._optimizer = None
-        memory = put_back(self.autoencoder, arrays)
-        if memory:
-            self.optimizer.state.update(memory)
+        self.forget_training()
+        self.optimizer.memory.update(put_back(self.autoencoder, arrays))

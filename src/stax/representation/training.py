@@ -19,6 +19,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from stax.representation.adam import Adam
 from stax.representation.autoencoder import Autoencoder
 from stax.representation.compiled_network.network import compiled, compiled_training
 from stax.representation.provenance import Provenance
@@ -89,7 +90,7 @@ class StoppingRule:
 
 def train_episode(
     autoencoder: Autoencoder,
-    optimizer: torch.optim.Optimizer | None,
+    optimizer: Adam | None,
     observations: Tensor,
     *,
     provenance: Provenance | None = None,
@@ -152,7 +153,7 @@ def train_episode(
 
 def train_epoch(
     autoencoder: Autoencoder,
-    optimizer: torch.optim.Optimizer,
+    optimizer: Adam,
     observations: Tensor,
     rows: Tensor,
     batch_size: int,
@@ -164,11 +165,11 @@ def train_epoch(
     Noise is drawn before a batch is cut into shares; otherwise the bits would depend on the number of cores.
     """
     autoencoder.train()
-    fast = compiled_training(autoencoder, optimizer)
+    fast = compiled_training(autoencoder)
     if fast is not None:
         with own_cores() as cores:
             return fast.train_epoch(optimizer, observations.numpy(), rows.numpy(), batch_size, cores)
-    weights = [weight for weight in autoencoder.parameters() if weight.requires_grad]
+    weights = optimizer.weights
     device = weights[0].device
     drawn = torch.from_numpy(noise.standard_normal((len(rows), autoencoder.noise_size), np.float32))
 

@@ -13,7 +13,7 @@ from torch import Tensor
 from stax.errors import InvalidInputError
 from stax.representation.autoencoder import Autoencoder
 
-Memory = dict[Tensor, dict[str, Tensor]]
+Memory = Mapping[Tensor, dict[str, Tensor]]
 """What an optimiser remembers of every weight, by name."""
 _NETWORK, _OPTIMIZER = "autoencoder.", "optimizer."
 
@@ -23,10 +23,9 @@ def network_arrays(network: Autoencoder) -> dict[str, NDArray[Any]]:
     return {name: tensor.detach().cpu().contiguous().numpy() for name, tensor in network.state_dict().items()}
 
 
-def training_arrays(network: Autoencoder, optimizer: torch.optim.Optimizer | None) -> dict[str, NDArray[Any]]:
-    """Return weights, constants and the optimiser's memory, as copies; without an optimiser there is no memory."""
+def training_arrays(network: Autoencoder, memory: Memory) -> dict[str, NDArray[Any]]:
+    """Return weights, constants and the optimiser's memory, as copies."""
     tensors = {f"{_NETWORK}{name}": tensor for name, tensor in network.state_dict().items()}
-    memory = {} if optimizer is None else optimizer.state
     for name, weight in network.named_parameters():
         for moment, tensor in memory.get(weight, {}).items():
             tensors[f"{_OPTIMIZER}{moment}.{name}"] = tensor
@@ -48,7 +47,7 @@ def put_back(network: Autoencoder, arrays: Mapping[str, NDArray[Any]]) -> Memory
     if given != {name: (tuple(tensor.shape), _type_name(tensor)) for name, tensor in expected.items()}:
         raise InvalidInputError("These arrays are not the state of this autoencoder: their names, shapes or types differ.")
     tensors = {name: torch.from_numpy(np.array(array)) for name, array in arrays.items()}
-    memory: Memory = {}
+    memory: dict[Tensor, dict[str, Tensor]] = {}
     with torch.no_grad():
         for name, target in expected.items():
             if name.startswith(_NETWORK):

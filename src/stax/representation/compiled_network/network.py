@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from stax.compiling import announcing
+from stax.representation.adam import Adam
 from stax.representation.autoencoder import Autoencoder, ConvolutionalAutoencoder
 from stax.representation.compiled_network import kernels
 from stax.representation.compiled_network.plan import (
@@ -206,7 +207,7 @@ class CompiledNetwork:
 
     def train_epoch(
         self,
-        optimizer: torch.optim.Optimizer,
+        optimizer: Adam,
         pictures: Pictures,
         rows: NDArray[np.int64],
         batch_size: int,
@@ -219,7 +220,7 @@ class CompiledNetwork:
         height, width, channels = self.plan.shape
         flat = np.ascontiguousarray(pictures).reshape(len(pictures), -1)
         errors = np.empty(len(rows), np.float32)
-        state = _AdamState(self.network, optimizer, self.plan)
+        state = _AdamSteps(self.network, optimizer, self.plan)
         share_size = self.network.rows_at_once
         shares = -(-min(batch_size, len(rows)) // share_size)
         gradients = np.empty((shares, self.plan.parameter_count), np.float32)
@@ -270,23 +271,21 @@ class CompiledNetwork:
             )
 
 
-class _AdamState:
-    """Moments of Adam for all parameters, taken from an optimiser of PyTorch and written back to it.
+class _AdamSteps:
+    """Steps of Adam for all parameters at once. Its moments are taken from the optimiser's memory and written back to it.
 
     A step is computed here, because PyTorch's differs between processors in its last bits.
     """
 
-    def __init__(self, network: ConvolutionalAutoencoder, optimizer: torch.optim.Optimizer, plan: Plan) -> None:
+    def __init__(self, network: ConvolutionalAutoencoder, optimizer: Adam, plan: Plan) -> None:
         self._plan = plan
         self._weights = dict(network.named_parameters())
-        self._state = optimizer.state
-        (group,) = optimizer.param_groups
-        self._learning_rate, self._betas, self._epsilon = group["lr"], group["betas"], group["eps"]
+        self._optimizer, self._memory = optimizer, optimizer.memory
         self._moments = {name: np.zeros(plan.parameter_count, np.float32) for name in ("exp_avg", "exp_avg_sq")}
         self._steps = 0
         for moment, array in self._moments.items():
             for name, view in parameter_views(plan, array).items():
-                kept = self._state[self._weights[name]]
+                kept = self._memory[self._weights[name]]
                 if kept:
                     view[...] = kept[moment].numpy().reshape(view.shape)
                     self._steps = int(kept["step"])
@@ -294,8 +293,9 @@ class _AdamState:
     def step(self, parameters: Floats, gradients: Floats) -> None:
         """Move the parameters by the gradients of a batch, given as shares (n, parameters)."""
         self._steps += 1
-        first, second = (1 - _power(beta, self._steps) for beta in self._betas)
-        numbers = self._learning_rate / first, math.sqrt(second), *self._betas, self._epsilon
+        adam = self._optimizer
+        first, second = (1 - _power(beta, self._steps) for beta in adam.betas)
+        numbers = adam.learning_rate / first, math.sqrt(second), *adam.betas, adam.epsilon
         kernels.adam_step(parameters, *self._moments.values(), gradients, *map(np.float32, numbers))
 
     def put_back(self, parameters: Floats) -> None:
@@ -307,7 +307,7 @@ class _AdamState:
                     weight = self._weights[name]
                     values = torch.from_numpy(np.ascontiguousarray(view)).view(weight.shape)
                     if moment:
-                        kept = self._state[weight]
+                        kept = self._memory[weight]
                         kept.setdefault(moment, torch.zeros_like(weight, memory_format=torch.preserve_format)).copy_(values)
                         kept["step"] = torch.tensor(float(self._steps))
                     else:
@@ -371,16 +371,11 @@ def compiled(network: Autoencoder) -> CompiledNetwork | None:
     return _made[network]
 
 
-def compiled_training(network: Autoencoder, optimizer: torch.optim.Optimizer) -> CompiledNetwork | None:
+def compiled_training(network: Autoencoder) -> CompiledNetwork | None:
     """Return the compiled training of a network, or None if PyTorch has to train it.
 
-    The optimiser must be Adam in its plain form, for all weights. The variational autoencoder is trained by PyTorch.
+    PyTorch trains the variational autoencoder, and networks some of whose weights are fixed.
     """
-    if type(network) is not ConvolutionalAutoencoder or type(optimizer) is not torch.optim.Adam:
+    if type(network) is not ConvolutionalAutoencoder or not all(weight.requires_grad for weight in network.parameters()):
         return None
-    weights = list(network.parameters())
-    group = optimizer.param_groups[0]
-    plain = not (group["weight_decay"] or group["amsgrad"] or group["maximize"])
-    together = len(optimizer.param_groups) == 1 and list(map(id, group["params"])) == list(map(id, weights))
-    trainable = all(weight.requires_grad for weight in weights)
-    return compiled(network) if plain and together and trainable else None
+    return compiled(network)
