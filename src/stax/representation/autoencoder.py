@@ -30,8 +30,8 @@ DECODER_CHANNELS = (32, 64, 32)
 _CONVOLUTION = 4, 2, 1
 """Kernel size, stride and padding of every convolution: one halves, a transposed one doubles the sides of a picture."""
 _HALVINGS = len(ENCODER_CHANNELS)
-_BLOCK = 1024
-"""Number of observations whose statistics are computed at once."""
+_BLOCK = 256
+"""Number of pictures whose statistics are computed at once. Sums of the squares of so many bytes are exact in single precision."""
 _FARTHEST = 1e6
 """Largest distance from the mean, in standard deviations, of a number of a vector: squares of more would not be finite."""
 _LEAST_CHANGE = 1e-6
@@ -234,15 +234,13 @@ class ConvolutionalAutoencoder(PictureAutoencoder):
     def fit_to(self, observations: Tensor, rows: Tensor) -> None:
         if not (self.center_observations or self.scale_observations):
             return
-        total = torch.zeros(self.observation_shape, dtype=torch.float64)
-        squares = 0
-        for block in (observations[some] for some in torch.split(rows, _BLOCK)):
-            total += block.sum(0, dtype=torch.int64)
-            if self.scale_observations:
-                squares += int(block.to(torch.int32).square_().sum(dtype=torch.int64))
+        total, squares = torch.zeros(2, *self.observation_shape, dtype=torch.float64)
+        for block in (observations[some].float() for some in torch.split(rows, _BLOCK)):
+            total += block.sum(0)
+            squares += block.square_().sum(0)
         mean = total / len(rows)
         # A sum by torch would depend on the processor in its last bits.
-        variance = (squares / len(rows) - math.fsum(mean.square().flatten().tolist())) / mean.numel()
+        variance = (int(squares.sum()) / len(rows) - math.fsum(mean.square().flatten().tolist())) / mean.numel()
         if self.center_observations:
             self.mean.copy_(mean.permute(2, 0, 1) / 255)
         if self.scale_observations:
