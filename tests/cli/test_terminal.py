@@ -214,7 +214,8 @@ def slow_picture(monkeypatch, tmp_path):
         "        if name == 'stax.analysis.picture':\n"
         "            import pathlib, time\n\n"
         f"            pathlib.Path({str(tmp_path / 'drawing')!r}).touch()\n"
-        "            time.sleep(60)\n\n\n"
+        "            for _ in range(6000):  # one long sleep would miss a signal that comes just before it\n"
+        "                time.sleep(0.01)\n\n\n"
         "sys.meta_path.insert(0, Slow())\n"
     )
     path = os.pathsep.join([str(folder), os.environ.get("PYTHONPATH", "")])
