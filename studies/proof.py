@@ -1,7 +1,8 @@
 """The runs behind docs/reproduction, stage by stage. Of every run a record is kept, and its folder removed.
 
     python studies/proof.py --out FOLDER              # all stages in order, two runs at a time
-    python studies/proof.py --out FOLDER --status     # how far every stage has come
+    python studies/proof.py --out FOLDER --status     # how far every stage has come, as a table
+    python studies/proof.py --out docs/reproduction --status
 
 It takes many hours. Stop it at any time and call it again: runs go on from their checkpoints. Use one checkout for all runs of the
 study, so that they have one results version; copy FOLDER/records to docs/reproduction/records.
@@ -11,7 +12,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,11 +21,12 @@ import stax_command
 if __name__ == "__main__":
     stax_command.prepare_process()
 
+from stax.analysis.recorded import find_records
 from stax.cli.watched_campaign import do_watched
-from stax.reproduction.keeping import KeptRecords
+from stax.reproduction.keeping import FOLDER, KeptRecords
 from stax.reproduction.plan import TASKS, VARIANTS
 from stax.runs.campaign import Campaign, CampaignRun, fitted_runs
-from stax.runs.config import make_config
+from stax.runs.config import RunConfig, make_config
 from stax.runs.folder import RunFolder
 
 PAPER_BUDGET, SHORT_BUDGET = 500_000, 100_000
@@ -81,6 +83,22 @@ def runs_of(number: int, out: Path) -> Iterator[CampaignRun]:
                 yield CampaignRun(folder, config, f"stage {number}{', ef' if variant.key == 'stax-ef' else ''}")
 
 
+def kind(config: RunConfig) -> tuple[object, ...]:
+    """Return what tells the runs of the study apart. Versions of the package may name and default their parameters differently."""
+    return config.task, config.algo, config.preset, config.seed, config.budget, config.task_options.get("view")
+
+
+def stages_table(recorded: Mapping[int, Sequence[bool]]) -> list[str]:
+    """Return how many runs of each stage are recorded, as Markdown."""
+    lines = ["| stage | methods | preset | evaluations | runs recorded |", "|---|---|---|---|---|"]
+    for number, runs in recorded.items():
+        stage = STAGES[number - 1]
+        names = ", ".join(f"`{name}`" for name in stage.variants)
+        count = f"all {len(runs)}" if all(runs) else f"{sum(runs)} of {len(runs)}"
+        lines.append(f"| {number}. {stage.about} | {names} | `{stage.preset}` | {stage.budget:,} | {count} |")
+    return lines
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, required=True, help="folder of the study, outside of the project")
@@ -96,9 +114,8 @@ def main() -> int:
     campaign = Campaign(out=options.out / "runs", runs=every, processes=options.processes, workers=1)
     kept = KeptRecords(options.out, "records")
     kept.look(campaign)
-    for number, runs in stages.items():
-        done = sum(kept.path(run).is_file() for run in runs)
-        print(f"stage {number}, {STAGES[number - 1].about}: {done} of {len(runs)} runs recorded", file=sys.stderr)
+    there = {kind(record.config) for record in find_records(options.out / FOLDER)} if (options.out / FOLDER).is_dir() else set()
+    print("\n".join(stages_table({number: [kind(run.config) in there for run in runs] for number, runs in stages.items()})))
     todo = [run for run in every if run.status not in ("finished", "elsewhere")]
     if todo and not options.status:
         do_watched(campaign, todo, quiet=False, command="the same command", finished=kept.try_to_keep)

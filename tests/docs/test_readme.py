@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 import stax
-from stax.reproduction.plan import PAPER_COVERAGE
 from stax.tasks.contract import check_task
 
 ROOT = Path(__file__).parents[2]
@@ -33,23 +32,6 @@ def test_examples_run(page, code, printed, tmp_path, monkeypatch, capsys):
 def test_there_are_examples():
     assert len(EXAMPLES) >= 4
     assert all(printed for page, _, printed in EXAMPLES if page == "README.md")
-
-
-def test_the_table_of_the_readme_agrees_with_the_studies_and_the_paper():
-    studies = (ROOT / "studies" / "README.md").read_text()
-    rows = re.findall(r"^\| `(.+)`, (ours|paper) \| .+?, \d+ \| (.+) \|$", (ROOT / "README.md").read_text(), re.MULTILINE)
-    assert len(rows) == 6
-    for method, whose, cells in rows:
-        if whose == "ours":
-            # The study of learning calls stax by its amount of training, and has a table for each task.
-            for cell in cells.split(" | "):
-                assert re.search(rf"^\| (2,000 images, )?{method} \| .*{re.escape(cell)} \|", studies, re.MULTILINE), (
-                    method,
-                    cell,
-                )
-        else:
-            paper = [PAPER_COVERAGE.get((task, method), "not given") for task in ("curling", "hard-maze", "redundant-arm")]
-            assert cells == " | ".join(map(str, paper))
 
 
 def test_pictures_and_links_are_there():

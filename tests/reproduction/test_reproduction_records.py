@@ -216,6 +216,25 @@ def test_the_page_is_the_same_byte_for_byte_and_does_not_depend_on_the_machine(r
     assert "core hours" in page
 
 
+def test_another_preset_is_compared_after_as_many_evaluations(records, tmp_path):
+    folder = tmp_path / "run"
+    stax.run(ARM, algo="ns", budget=200, seed=0, preset="published-code", workers=1, out=folder, **SMALL)
+    shutil.copytree(records, tmp_path / "records")
+    write_record(folder, tmp_path / "records")
+    assert reproduce("all", "--records", tmp_path / "records", "--out", tmp_path / "page", "--quiet") == 0
+    page = (tmp_path / "page" / "README.md").read_text(encoding="utf-8")
+    section = page.partition("## Preset published-code instead of default")[2]
+    assert "Coverage in % after 200 evaluations" in section
+    found = paper_runs(find_records(tmp_path / "records"), chosen_items("all"), preset="published-code")
+    (theirs,) = found.coverage(ARM, "ns")
+    mine = paper_runs(find_records(tmp_path / "records"), chosen_items("all"), budget=200).coverage(ARM, "ns")
+    row = next(line for line in section.splitlines() if line.startswith("| Redundant Arm | NS |"))
+    assert f"| {np.median(mine):.1f} [" in row
+    assert f"| {theirs:.1f} (1) | {np.median(theirs - np.array(mine)):+.1f}" in row
+    # Records of the other preset that were compared are not listed as unused.
+    assert "NS on Redundant Arm, 200 evaluations, preset published-code" not in page
+
+
 def test_reproducing_with_records_alone_and_taking_it_up_again(tmp_path, capsys):
     out = tmp_path / "out"
     words = ["fig-reconstruction", "--budget", "60", "--seeds", "2", "--out", out, *SETTINGS, "--processes", "1"]

@@ -21,6 +21,7 @@ from stax.analysis.style import (
     band_opacity,
     legend_below,
     method_color,
+    start_at_zero,
     tidy,
     wrapped,
 )
@@ -51,7 +52,7 @@ def coverage_figure(tasks: Sequence[TaskComparison]) -> Figure:
         for group in task.groups:
             draw_course(axes, group, group.coverage(), evaluations=task.runs.evaluations, groups=len(task.groups), unit=100)
         axes.set(title=_title(task, tasks), ylabel="coverage in %", xlim=(0, task.runs.evaluations))
-        axes.set_ylim(bottom=0)
+        start_at_zero(axes)
         tidy(axes)
     legend_below(figure, panels)
     return figure
@@ -93,7 +94,7 @@ def final_coverage_figure(tasks: Sequence[TaskComparison]) -> Figure:
             draw_ends(axes, place, group, [100 * value for value in finding.values])
         labels = [wrapped(group.label, 30) for group in task.groups]
         axes.set(title=_title(task, tasks), ylabel="coverage in %", xlim=(-0.6, len(labels) - 0.4))
-        axes.set_ylim(bottom=0)
+        start_at_zero(axes)
         tidy(axes, evaluations=False)
         if any("\n" in label for label in labels):
             axes.set_xticks(range(len(labels)), labels, rotation=90)

@@ -60,6 +60,11 @@ def tidy(axes: Axes, *, evaluations: bool = True) -> None:
         axes.set_xlabel("evaluations")
 
 
+def start_at_zero(axes: Axes) -> None:
+    """Let the vertical axis begin at zero and end a little above the highest value, so that nothing drawn there is cut."""
+    axes.set_ylim(0, 1.04 * axes.get_ylim()[1])
+
+
 def short_number(value: float, _: Any = None) -> str:
     """Thousands and millions by their letters, so that they have room side by side."""
     for size, letter in ((1e6, "M"), (1e3, "k")):

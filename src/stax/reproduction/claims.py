@@ -73,6 +73,10 @@ class Claim:
         return self.place.partition(",")[0]
 
     @property
+    def figure(self) -> str:
+        return self.place.partition(", ")[2]
+
+    @property
     def published(self) -> str:
         """What the published code counts instead of what the text says; empty if they count the same."""
         return next((one.measure.published for one in self.judgements if one.measure and one.measure.published), "")

@@ -53,13 +53,20 @@ def claims_table(answered: Sequence[AnsweredClaim]) -> list[str]:
     return lines
 
 
+def claims_about(figures: Sequence[str], answered: Sequence[AnsweredClaim]) -> list[str]:
+    """Return what the paper says about some of its figures, with our verdicts, as Markdown."""
+    about = [one for one in answered if one.claim.figure in figures]
+    quotes = [f"- “{one.claim.quote}” *Tested:* {one.claim.words}. **{one.answer.verdict.capitalize()}.**" for one in about]
+    return ["", f"What the paper says about its {' and '.join(figures)}:", "", *quotes] if quotes else []
+
+
 def _cells(one: AnsweredClaim) -> tuple[str, ...]:
     ours, verdict = _lines(one.answer), f"**{one.answer.verdict}**"
     if one.published:
         verdict += f"<br>by {one.claim.published}: {one.published.verdict}"
         if one.published.verdict != one.answer.verdict:
             ours += [f"*By {one.claim.published}:*", *_lines(one.published)]
-    says = f"“{one.claim.quote}” ({one.claim.place.partition(', ')[2]})<br>*Tested:* {one.claim.words}"
+    says = f"“{one.claim.quote}” ({one.claim.figure})<br>*Tested:* {one.claim.words}"
     return says, one.claim.paper, "<br>".join(ours), verdict, one.why
 
 

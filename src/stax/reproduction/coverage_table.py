@@ -29,7 +29,7 @@ def coverage_table(runs: PaperRuns, after: Callable[[int], PaperRuns]) -> list[s
     for task in TASKS:
         for key in (key for key in VARIANTS if runs.has(task, key)):
             paper = PAPER_COVERAGE.get((task, key))
-            cells = [_cell(some, task, key) for some in by_budget.values()]
+            cells = [coverage_cell(some, task, key) for some in by_budget.values()]
             shown = "" if paper is None else f"{paper:.1f}"
             lines.append("| " + " | ".join([title(task), name_of(key), shown, *cells, _verdict(by_budget, task, key)]) + " |")
     return [*lines, "", _RULE]
@@ -42,7 +42,8 @@ _RULE = (
 )
 
 
-def _cell(runs: PaperRuns, task: str, key: str) -> str:
+def coverage_cell(runs: PaperRuns, task: str, key: str) -> str:
+    """Return a method's median coverage with its interval and its number of seeds; nothing if it has no runs."""
     if not runs.has(task, key):
         return ""
     sample = runs.coverage(task, key)

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from stax.analysis.comparison_plots import draw_course, draw_ends
 from stax.analysis.measures import archive_ends
 from stax.analysis.picture import draw_world
-from stax.analysis.style import INK, legend_below, tidy
+from stax.analysis.style import INK, legend_below, start_at_zero, tidy
 from stax.reproduction.plan import ABLATIONS, BASELINES, PAPER_BUDGET, PAPER_SEEDS, REGIMES
 from stax.reproduction.results import PaperRuns, name_of, title
 from stax.tasks import make_task
@@ -36,7 +36,7 @@ def coverage_figures(runs: PaperRuns) -> dict[str, Figure]:
             draw_ends(axes, place, runs.group(task, key), runs.coverage(task, key))
         _name_places(axes, [name_of(key) for key in keys])
         axes.set(title=title(task), ylabel="coverage in %")
-        axes.set_ylim(bottom=0)
+        start_at_zero(axes)
     head(figure, runs, "Final coverage; lines: medians and extremes")
     return {"fig-coverage": figure}
 
@@ -88,7 +88,8 @@ def archive_figures(runs: PaperRuns) -> dict[str, Figure]:
             _, place = draw_world(axes, make_task(task), _SCENE_SIZE, names=False)
             for points, color, name in ((ends.exploring, EXPLORING, "novelty"), (ends.rewarded, REWARDED, "reward")):
                 places = place(points) if len(points) else points
-                axes.scatter(places[:, 0], places[:, 1], s=size, color=color, linewidths=0, label=f"{name} archive", zorder=3)
+                axes.scatter(places[:, 0], places[:, 1], s=size, color=color, linewidths=0, zorder=3)
+                axes.plot([], [], "o", markersize=5, color=color, label=f"{name} archive")
             axes.spines[:].set_color(INK)
             if run.evaluations != runs.budget:
                 axes.set_xlabel(f"{run.evaluations:,} evaluations", color=INK, size=8)
@@ -124,7 +125,7 @@ def _coverage(runs: PaperRuns, tasks: Sequence[str], keys: Sequence[str]) -> Fig
             group = runs.group(task, key)
             draw_course(axes, group, group.coverage(), evaluations=runs.budget, groups=len(keys), unit=100)
         axes.set(title=title(task), ylabel="coverage in %", xlim=(0, runs.budget))
-        axes.set_ylim(bottom=0)
+        start_at_zero(axes)
         tidy(axes)
     legend_below(coverage, panels)
     head(coverage, runs, "Median coverage over the budget; band: 10th to 90th percentile")

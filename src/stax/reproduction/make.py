@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from matplotlib.figure import Figure
 
 from stax.analysis.comparison_files import markdown_text
 from stax.analysis.style import save_figure
 from stax.reproduction.claims import AnsweredClaim, answered_claims
-from stax.reproduction.claims_table import claims_csv, claims_table
+from stax.reproduction.claims_table import claims_about, claims_csv, claims_table
 from stax.reproduction.coverage_table import coverage_table
 from stax.reproduction.evidence import Evidence
 from stax.reproduction.figures import (
@@ -31,6 +31,7 @@ from stax.reproduction.learned_figures import (
     split_figures,
     splits,
 )
+from stax.reproduction.other_presets import preset_section
 from stax.reproduction.page import missing_runs, origin_words, runs_table, unused_records
 from stax.reproduction.plan import VARIANTS, Item, needed
 from stax.reproduction.results import PaperRuns
@@ -42,7 +43,15 @@ Say = Callable[[str], None]
 class Choose(Protocol):
     """Chooses the runs that items are made of, from the records there are: `selection.paper_runs` with all but these arguments."""
 
-    def __call__(self, items: Sequence[Item], *, budget: int | None = ..., longest: bool = ...) -> PaperRuns: ...
+    def __call__(
+        self,
+        items: Sequence[Item],
+        *,
+        budget: int | None = ...,
+        longest: bool = ...,
+        preset: str = ...,
+        changed: Mapping[str, Any] | None = ...,
+    ) -> PaperRuns: ...
 
 
 def figures_of(item: str, runs: PaperRuns) -> dict[str, Figure]:
@@ -106,8 +115,24 @@ def make_all(items: Sequence[Item], choose: Choose, out: Path, *, command: str, 
             for name, figure in figures.items():
                 written += save_figure(figure, folder / name)
     coverage = coverage_table(every, lambda budget: choose(items, budget=budget))
-    write_text(out / "README.md", _page(items, replace(every, unused=sorted(unused)), shown, tested, coverage, command))
+    presets: list[str] = []
+    for preset in every.other_presets if tested else ():
+        other = choose(items, preset=preset, changed=every.changed)
+        unused &= set(other.unused)
+        presets += ["", *_compare_presets(items, choose, other)]
+    lines = _page(items, replace(every, unused=sorted(unused)), shown, tested, coverage, presets, command)
+    write_text(out / "README.md", lines)
     return [*written, out / "README.md"]
+
+
+def _compare_presets(items: Sequence[Item], choose: Choose, other: PaperRuns) -> list[str]:
+    """Compare the page's preset with another one, after as many evaluations as all runs of the other one have."""
+    own = choose(items, budget=other.budget)
+    judged = [
+        answers(choose(items, budget=other.budget, longest=True, preset=preset, changed=own.changed))
+        for preset in (own.preset, other.preset)
+    ]
+    return preset_section(own, other, *judged)
 
 
 def _can_be_made(item: Item, runs: PaperRuns) -> bool:
@@ -122,6 +147,7 @@ def _page(
     shown: dict[str, list[str]],
     tested: Sequence[AnsweredClaim],
     coverage: Sequence[str],
+    presets: Sequence[str],
     command: str,
 ) -> str:
     lines = ["# The paper's results, made again", "", f"**{markdown_text(caption(runs, tuple(VARIANTS)))}.**"]
@@ -137,9 +163,10 @@ def _page(
             lines += ["", f"## {item.name}: {item.about}", ""]
             lines += [f"![{item.about}](figures/{name}.png)" for name in shown[item.name]]
             lines += missing_runs(item, runs, is_shown=bool(shown[item.name]))
+            lines += claims_about(item.figures, tested) if shown[item.name] else []
     if tested or any(item.name == "claims" for item in items):
         lines += ["", *claims_table(tested)]
-    return "\n".join([*lines, *unused_records(runs), ""])
+    return "\n".join([*lines, *presets, *unused_records(runs), ""])
 
 
 _LINES = "Solid lines: methods that learn the behaviour space; dashed: those that are given it."

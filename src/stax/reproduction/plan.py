@@ -71,21 +71,23 @@ class Item:
     name: str
     about: str
     variants: tuple[str, ...]
+    figures: tuple[str, ...]
+    """Figures of the paper, as claims name them."""
     tasks: tuple[str, ...] = tuple(TASKS)
 
 
 ITEMS = {
     item.name: item
     for item in (
-        Item("fig-coverage", "final coverage of STAX and the baselines", (*BASELINES, "stax-ef")),
-        Item("fig-reward", "highest reward per area, over the budget and at its end", BASELINES),
-        Item("fig-archives", "where the policies of the final archives end", BASELINES),
-        Item("fig-ablation", "coverage and reward of the ablations of STAX", ABLATIONS),
-        Item("fig-training", "coverage and reward by how the autoencoder is trained", REGIMES),
-        Item("fig-reconstruction", "what the autoencoder sees and reconstructs", ("stax",), ("redundant-arm",)),
-        Item("fig-similarity", "how alike learned and ground-truth descriptors are", ("stax",)),
-        Item("fig-split", "a reward area in the ground-truth and in the learned space", ("stax",)),
-        Item("claims", "every sentence of the paper's Section 5 that can be tested", tuple(VARIANTS)),
+        Item("fig-coverage", "final coverage of STAX and the baselines", (*BASELINES, "stax-ef"), ("Fig. 4",)),
+        Item("fig-reward", "highest reward per area, over the budget and at its end", BASELINES, ("Fig. 5",)),
+        Item("fig-archives", "where the policies of the final archives end", BASELINES, ("Fig. 6",)),
+        Item("fig-ablation", "coverage and reward of the ablations of STAX", ABLATIONS, ("Fig. 7", "Fig. 8")),
+        Item("fig-training", "coverage and reward by how the autoencoder is trained", REGIMES, ("Fig. 9", "Fig. 10")),
+        Item("fig-reconstruction", "what the autoencoder sees and reconstructs", ("stax",), ("Fig. 11",), ("redundant-arm",)),
+        Item("fig-similarity", "how alike learned and ground-truth descriptors are", ("stax",), ("Fig. 12",)),
+        Item("fig-split", "a reward area in the ground-truth and in the learned space", ("stax",), ("Fig. 13",)),
+        Item("claims", "every sentence of the paper's Section 5 that can be tested", tuple(VARIANTS), ()),
     )
 }
 ALL = "all"

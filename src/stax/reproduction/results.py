@@ -36,6 +36,8 @@ class PaperRuns:
     groups: dict[tuple[str, str], MeasuredGroup]
     unused: list[str] = field(default_factory=list)
     """Records that there are besides those used, in words."""
+    other_presets: tuple[str, ...] = ()
+    """Further presets that there are records of, of the same methods and with the same changes."""
 
     def group(self, task: str, key: str) -> MeasuredGroup:
         """Return the runs of a method on a task, or raise `MissingRuns`."""
