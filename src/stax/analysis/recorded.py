@@ -8,7 +8,7 @@ from pathlib import Path
 
 from stax.analysis.records.record import SUFFIX, Record, is_record, read_record
 from stax.errors import InvalidInputError
-from stax.runs.config import read_toml
+from stax.runs.config import RunConfig, read_toml
 from stax.runs.files import inside
 from stax.runs.options import as_text
 from stax.runs.reader import RunReader
@@ -35,13 +35,13 @@ def find_runs(paths: Sequence[str | Path]) -> list[AnyRun]:
             if resolved not in found:
                 found[resolved] = RunReader(place) if place.is_dir() else read_record(place)
     runs = list(found.values())
-    in_folders = {_identity(run) for run in runs if isinstance(run, RunReader) and run.status is RunStatus.FINISHED}
-    return [run for run in runs if isinstance(run, RunReader) or _identity(run) not in in_folders]
+    in_folders = {identity(run.config) for run in runs if isinstance(run, RunReader) and run.status is RunStatus.FINISHED}
+    return [run for run in runs if isinstance(run, RunReader) or identity(run.config) not in in_folders]
 
 
-def _identity(run: AnyRun) -> str:
-    """Return a text that two runs have in common if they are the same run."""
-    return as_text(run.config.decisive())
+def identity(config: RunConfig) -> str:
+    """Return a text that two configurations have in common if they are of the same run, also if versions of the package differ."""
+    return as_text(config.decisive())
 
 
 def find_run_folders(paths: Sequence[str | Path]) -> list[RunReader]:

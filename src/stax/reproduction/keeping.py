@@ -8,8 +8,9 @@ import shutil
 from contextlib import suppress
 from pathlib import Path
 
-from stax.analysis.records.making import record_name, write_record
-from stax.analysis.records.record import Record, read_record
+from stax.analysis.recorded import find_records, identity
+from stax.analysis.records.making import write_record
+from stax.analysis.records.record import SUFFIX, Record, read_record
 from stax.errors import InvalidInputError
 from stax.runs.campaign import Campaign, CampaignRun
 from stax.runs.reader import RunReader
@@ -33,23 +34,18 @@ class KeptRecords:
 
     def __init__(self, out: Path, keep: str = "all") -> None:
         self._out, self._keep = out, keep
-
-    def path(self, run: CampaignRun) -> Path:
-        """Return where the record of a run is, or will be."""
-        return self._out / FOLDER / record_name(run.config)
+        self._records: dict[str, Record] | None = None
 
     def record(self, run: CampaignRun) -> Record | None:
-        """Return the record of a run; None if there is none."""
-        path = self.path(run)
-        if not path.is_file():
-            return None
-        record = read_record(path)
-        differing = sorted(run.config.differences(record.config))
-        if differing:
-            raise InvalidInputError(
-                f"The record {str(path)!r} is of another run than its name says: they differ in {', '.join(differing)}; move it away."
-            )
-        return record
+        """Return the record of a run; None if there is none.
+
+        It is found by the run's configuration, since the name of its file depends on the version of the package that made it.
+        """
+        if self._records is None:
+            folder = self._out / FOLDER
+            records = find_records(folder) if folder.is_dir() and any(folder.glob(f"*{SUFFIX}")) else []
+            self._records = {identity(record.config): record for record in records}
+        return self._records.get(identity(run.config))
 
     def look(self, campaign: Campaign) -> None:
         """Find out how far every run has come: one that has a record is finished, whatever is left of its folder."""
@@ -67,9 +63,9 @@ class KeptRecords:
         """Write the record of a finished run if there is none, and then remove the run's folder if only records are kept."""
         record = self.record(run)
         if record is None:
-            write_record(run.folder.path, self._out / FOLDER)
-            record = self.record(run)
-            assert record is not None
+            record = read_record(write_record(run.folder.path, self._out / FOLDER))
+            assert self._records is not None
+            self._records[identity(run.config)] = record
         if self._keep == "records":
             self._remove(run)
         return record

@@ -124,7 +124,7 @@ def _run_and_make(items: list[Item], options: argparse.Namespace) -> bool:
         do_watched(campaign, todo, quiet=options.quiet, command=command, finished=kept.try_to_keep)
     if not report_missing(campaign, command):
         return False
-    unrecorded = [run for run in campaign.runs if not kept.path(run).is_file()]
+    unrecorded = [run for run in campaign.runs if kept.record(run) is None]
     if unrecorded and not options.quiet:
         print_message(f"recording {counted(len(unrecorded), 'run')}, which takes some seconds each")
     _make(items, kept.keep_all(campaign), options, budget=budget)
