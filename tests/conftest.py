@@ -15,6 +15,7 @@ stax_command.limit_libraries()
 
 import stax  # noqa: E402
 from rollout_samples import NAMES  # noqa: E402
+from run_folders import Commands  # noqa: E402
 
 # Tests started in the background, or by nohup, inherit that these signals are ignored, and so would the commands that they start.
 for _number, _handler in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
@@ -57,6 +58,14 @@ def announced_compiling():
 @pytest.fixture(scope="session")
 def tasks() -> dict[str, stax.Task]:
     return {name: stax.make_task(name) for name in NAMES}
+
+
+@pytest.fixture(scope="session")
+def commands(tmp_path_factory):
+    """Starts `stax` commands in processes of their own, quickly."""
+    started = Commands(tmp_path_factory.mktemp("said"))
+    yield started
+    started.close()
 
 
 @pytest.fixture(scope="session")

@@ -33,6 +33,15 @@ QUICK: dict[str, Any] = {
     "checkpoint_seconds": 0,
 }
 """Parameters that make a run short, and give it a checkpoint at every rest."""
+LEARNING: dict[str, Any] = {
+    "population_size": 12,
+    "chunk_size": 24,
+    "max_images_per_episode": 100,
+    "max_epochs": 1,
+    "emitter_population": 2,
+    "bootstrap_generations": 2,
+}
+"""Parameters that make a run short that learns from pictures."""
 _MODULES = (
     *("pandas", "pyarrow.parquet", "safetensors.numpy", "torch._dynamo"),
     *("stax.analysis.picture", "stax.cli.watched_run", "stax.cli.summary", "stax.representation.learned"),

@@ -16,7 +16,7 @@ import pytest
 
 import stax
 from hostile_folders import MEMORY, Examined, device, long_directory, long_header, many_entries, pipe, sparse, zeros
-from run_folders import Commands
+from run_folders import LEARNING
 from stax import InvalidInputError
 from stax.analysis.comparison import compare_runs
 from stax.analysis.measures import archive_ends
@@ -26,15 +26,7 @@ from stax.cli.main import main
 from stax.reproduction.plan import chosen_items
 from stax.reproduction.selection import paper_runs
 
-SMALL = {
-    "population_size": 12,
-    "chunk_size": 24,
-    "max_images_per_episode": 100,
-    "max_epochs": 1,
-    "emitter_population": 2,
-    "bootstrap_generations": 2,
-    "archive_additions": 12,
-}
+SMALL = {**LEARNING, "archive_additions": 12}
 READERS: dict[str, list[str]] = {
     "compare": ["compare", "FOLDER"],
     "reproduce": ["reproduce", "all", "--records", "FOLDER", "--out", "OUT", "--quiet"],
@@ -109,13 +101,6 @@ LARGE: dict[str, Callable[[Path], None]] = {
     "config: budget": lambda p: reconfigure(p, "budget = 400", "budget = 1000000000000"),
     "config: code_size": lambda p: reconfigure(p, "code_size = 10", "code_size = 2000000"),
 }
-
-
-@pytest.fixture(scope="module")
-def commands(tmp_path_factory):
-    started = Commands(tmp_path_factory.mktemp("said"))
-    yield started
-    started.close()
 
 
 def reading(name: str, folder: Path, out: Path) -> list[str]:

@@ -17,7 +17,7 @@ import pytest
 
 import stax
 import stax_command
-from run_folders import Commands, differences
+from run_folders import differences
 from stax.cli.main import main
 
 STAX = [sys.executable, str(stax_command.__file__)]
@@ -45,13 +45,6 @@ def in_shell(script: str, *words: str | Path, cwd: Path | None = None) -> subpro
 
 def status(folder: Path) -> str:
     return json.loads((folder / "summary.json").read_text())["status"]
-
-
-@pytest.fixture(scope="module")
-def commands(tmp_path_factory):
-    commands = Commands(tmp_path_factory.mktemp("commands"))
-    yield commands
-    commands.close()
 
 
 @pytest.fixture(scope="module")

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from matplotlib.collections import PathCollection
 
+from run_folders import LEARNING
 from stax.analysis.measures import archive_ends, final_policies
 from stax.analysis.records.record import read_record
 from stax.analysis.splits import parts
@@ -24,15 +25,7 @@ from stax.reproduction.selection import paper_runs
 from stax.runs.result import load
 from stax.runs.run import begin
 
-SMALL = {
-    "population_size": 12,
-    "chunk_size": 24,
-    "max_images_per_episode": 100,
-    "max_epochs": 1,
-    "emitter_population": 2,
-    "bootstrap_generations": 2,
-}
-OPTIONS = {"budget": 130, "seeds": 1, "changed": SMALL}
+OPTIONS = {"budget": 130, "seeds": 1, "changed": LEARNING}
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +41,7 @@ def folder(tmp_path_factory) -> Path:
 @pytest.fixture(scope="module")
 def choose(folder):
     records = [read_record(path) for path in (folder / "records").iterdir()]
-    return partial(paper_runs, records, changed=SMALL)
+    return partial(paper_runs, records, changed=LEARNING)
 
 
 @pytest.fixture(scope="module")
@@ -207,7 +200,7 @@ def test_everything_is_written_and_labelled_as_a_quick_look(choose, tmp_path):
 
 def test_the_command_makes_one_figure_of_runs_that_are_there(folder, capsys, monkeypatch):
     monkeypatch.chdir(folder)
-    settings = [word for name, value in SMALL.items() for word in ("--set", f"{name}={value}")]
+    settings = [word for name, value in LEARNING.items() for word in ("--set", f"{name}={value}")]
     arguments = ["reproduce", "fig-coverage", "--budget", "130", "--seeds", "1", "--out", str(folder), *settings]
     assert main(arguments) == 0
     output = capsys.readouterr()

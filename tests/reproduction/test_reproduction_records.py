@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import stax
+from run_folders import LEARNING
 from stax import InvalidInputError
 from stax.analysis.comparison import MeasuredGroup
 from stax.analysis.grouping import RunGroup
@@ -30,15 +31,7 @@ from stax.reproduction.results import PaperRuns
 from stax.reproduction.selection import paper_runs
 from stax.runs.campaign_work import do_run
 
-SMALL = {
-    "population_size": 12,
-    "chunk_size": 24,
-    "max_images_per_episode": 100,
-    "max_epochs": 1,
-    "emitter_population": 2,
-    "bootstrap_generations": 2,
-}
-SETTINGS = [word for name, value in SMALL.items() for word in ("--set", f"{name}={value}")]
+SETTINGS = [word for name, value in LEARNING.items() for word in ("--set", f"{name}={value}")]
 ARM = "redundant-arm"
 
 
@@ -64,7 +57,7 @@ def records(tmp_path_factory) -> Path:
     ):
         for seed in range(seeds):
             folder = out / f"{algo}-{budget}-{seed}"
-            stax.run(ARM, algo=algo, budget=budget, seed=seed, preset=preset, workers=1, out=folder, **SMALL)
+            stax.run(ARM, algo=algo, budget=budget, seed=seed, preset=preset, workers=1, out=folder, **LEARNING)
             write_record(folder, out / "records")
             shutil.rmtree(folder)
     return out / "records"
@@ -160,11 +153,11 @@ def test_a_budget_leaves_out_methods_that_have_less(records):
 
 def test_a_preset_and_parameters_choose_records(records):
     found = find_records(records)
-    runs = paper_runs(found, chosen_items("all"), preset="published-code", changed=SMALL)
+    runs = paper_runs(found, chosen_items("all"), preset="published-code", changed=LEARNING)
     assert {key for _, key in runs.groups} == {"moo-nr"}
-    assert len(paper_runs(found, chosen_items("all"), changed=SMALL).groups) == 3
+    assert len(paper_runs(found, chosen_items("all"), changed=LEARNING).groups) == 3
     with pytest.raises(InvalidInputError, match=r"with preset default and .*population_size=13. There are: ME on"):
-        paper_runs(found, chosen_items("all"), changed={**SMALL, "population_size": 13})
+        paper_runs(found, chosen_items("all"), changed={**LEARNING, "population_size": 13})
     with pytest.raises(InvalidInputError, match="No record is of a run that fig-split could be made of"):
         paper_runs(found, [ITEMS["fig-split"]])
 
@@ -218,7 +211,7 @@ def test_the_page_is_the_same_byte_for_byte_and_does_not_depend_on_the_machine(r
 
 def test_another_preset_is_compared_after_as_many_evaluations(records, tmp_path):
     folder = tmp_path / "run"
-    stax.run(ARM, algo="ns", budget=200, seed=0, preset="published-code", workers=1, out=folder, **SMALL)
+    stax.run(ARM, algo="ns", budget=200, seed=0, preset="published-code", workers=1, out=folder, **LEARNING)
     shutil.copytree(records, tmp_path / "records")
     write_record(folder, tmp_path / "records")
     assert reproduce("all", "--records", tmp_path / "records", "--out", tmp_path / "page", "--quiet") == 0
@@ -280,7 +273,7 @@ def test_reproducing_with_records_alone_and_taking_it_up_again(tmp_path, capsys)
 
 def test_a_run_is_only_removed_when_it_is_recorded_and_a_rest_of_it_is_removed_later(tmp_path):
     out = tmp_path / "out"
-    options = {"budget": 60, "seeds": 1, "changed": SMALL}
+    options = {"budget": 60, "seeds": 1, "changed": LEARNING}
     campaign = plan([ITEMS["fig-reconstruction"]], out=out, **options)
     (run,) = campaign.runs
     assert do_run(run.folder.path, run.config, lambda: False).status == "finished"
@@ -350,7 +343,7 @@ def test_recorded_runs_agree_when_they_are_done_again(records, capsys):
 
 def test_a_run_with_an_autoencoder_agrees(tmp_path):
     folder = tmp_path / "run"
-    stax.run(ARM, algo="stax", budget=60, seed=3, workers=2, out=folder, **SMALL)
+    stax.run(ARM, algo="stax", budget=60, seed=3, workers=2, out=folder, **LEARNING)
     (verified,) = verify([read_record(write_record(folder, tmp_path))])
     assert verified.agrees
 

@@ -24,7 +24,7 @@ import pytest
 from safetensors.numpy import save_file
 
 import stax
-from run_folders import QUICK, TASK, Commands, as_options, checkpoints, contents, same_run, summary
+from run_folders import QUICK, TASK, as_options, checkpoints, contents, same_run, summary
 from stax.cli.main import main
 from stax.runs.folder import RunFolder
 from troubled_tasks import VARIABLE
@@ -33,13 +33,6 @@ BUDGET = 240
 SEED = 3
 """With one policy among these that `toy_tasks.strewn` picks out, in a late chunk."""
 SHARE = 0.005
-
-
-@pytest.fixture(scope="module")
-def commands(tmp_path_factory):
-    started = Commands(tmp_path_factory.mktemp("said"))
-    yield started
-    started.close()
 
 
 @pytest.fixture(scope="module")

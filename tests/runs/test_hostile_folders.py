@@ -15,7 +15,7 @@ import pytest
 
 import stax
 from hostile_folders import FINISHED, INTERRUPTED, MEMORY, STATES, Examined, change, device, pipe, sparse
-from run_folders import QUICK, TASK, Commands, contents
+from run_folders import QUICK, TASK, contents
 from stax.cli.main import main
 from stax.runs import array_files, ledger_file, limits
 from stax.runs.files import atomic_write, remove_unfinished, write_text
@@ -43,13 +43,6 @@ READ_BY = {
     "lock": ("show", "compare"),
 }
 """Commands that read these files, some of those where there are more; everything else is read by all."""
-
-
-@pytest.fixture(scope="module")
-def commands(tmp_path_factory):
-    started = Commands(tmp_path_factory.mktemp("said"))
-    yield started
-    started.close()
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 import stax
-from run_folders import QUICK, STAX, TASK, Commands, Stop, as_options, checkpoints, contents, differences, same_run, summary
+from run_folders import QUICK, STAX, TASK, Stop, as_options, checkpoints, contents, differences, same_run, summary
 from stax.cli.main import main
 from stax.runs.config import read_config
 from stax.search.methods import METHODS
@@ -41,13 +41,6 @@ def references(tmp_path_factory):
         return made[algo]
 
     return reference
-
-
-@pytest.fixture(scope="module")
-def commands(tmp_path_factory):
-    started = Commands(tmp_path_factory.mktemp("said"))
-    yield started
-    started.close()
 
 
 @pytest.fixture
