@@ -69,13 +69,13 @@ STAGES = (
 )
 
 
-def runs_of(number: int, out: Path, seeds: int | None = None) -> Iterator[CampaignRun]:
-    """Yield the runs of a stage, one seed of everything after the other, or only the first `seeds` of them."""
+def runs_of(number: int, out: Path, methods: Sequence[str] | None = None, seeds: int | None = None) -> Iterator[CampaignRun]:
+    """Yield the runs of a stage, one seed of everything after the other; only of these methods, and only the first seeds, if given."""
     stage = STAGES[number - 1]
     for seed in range(max(stage.seeds.values()) if seeds is None else seeds):
         for task in TASKS:
             for variant in (VARIANTS[key] for key in stage.variants):
-                if task not in variant.tasks or seed >= stage.seeds[task]:
+                if task not in variant.tasks or seed >= stage.seeds[task] or (methods and variant.key not in methods):
                     continue
                 given = {"task": task, "algo": variant.algo, "seed": seed, "budget": stage.budget, "preset": stage.preset}
                 config = make_config({**given, "workers": 1, "device": "cpu"}, variant.parameters)
@@ -105,12 +105,13 @@ def main() -> int:
     parser.add_argument(
         "--stage", type=int, choices=range(1, len(STAGES) + 1), action="append", help="only this stage (repeatable)"
     )
+    parser.add_argument("--method", action="append", help="only this method of each stage, by its name there (repeatable)")
     parser.add_argument("--seeds", type=int, help="only the first so many seeds of each stage")
     parser.add_argument("--processes", type=int, default=2, help="runs at a time (default 2)")
     parser.add_argument("--status", action="store_true", help="say how far every stage has come, and do nothing")
     options = parser.parse_args()
     numbers = options.stage or range(1, len(STAGES) + 1)
-    stages = {number: fitted_runs(list(runs_of(number, options.out, options.seeds))) for number in numbers}
+    stages = {number: fitted_runs(list(runs_of(number, options.out, options.method, options.seeds))) for number in numbers}
     every = [run for runs in stages.values() for run in runs]
     campaign = Campaign(out=options.out / "runs", runs=every, processes=options.processes, workers=1)
     kept = KeptRecords(options.out, "records")
