@@ -10,7 +10,8 @@ For the first, make large runs beforehand, such as
 
 Printed are a JSON object per run: seconds from opening the address to the first picture; milliseconds from a movement of the pointer to
 the ring around the policy in both maps, median and worst of 40; the same for a step of the time slider, which counts the density anew; and
-the memory of the server and of its worker process in MB, after a film. For the second, the evaluations a second of several runs by turns.
+the memory of the server and of its worker process in MB, after a film. For the second: the evaluations a second of one run while a page
+follows it, as a share of those without a page, and how much of a core the server and the browser take once the page is open.
 """
 
 from __future__ import annotations
@@ -19,11 +20,14 @@ import argparse
 import json
 import os
 import shutil
+import signal
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -56,13 +60,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folders", metavar="DIR", nargs="*", type=Path)
     parser.add_argument("--watched", action="store_true")
-    parser.add_argument("--rounds", type=int, default=3, help="runs of each kind (default 3)")
-    parser.add_argument("--budget", type=int, default=100_000, help="evaluations of each run (default 100,000)")
+    parser.add_argument("--rounds", type=int, default=3, help="rounds of --watched (default 3)")
+    parser.add_argument("--seconds", type=float, default=60, help="a quarter of a round, in seconds (default 60)")
     options = parser.parse_args()
     for folder in options.folders:
         print(json.dumps(measured_page(folder)), flush=True)
     if options.watched:
-        print(json.dumps(measured_rates(options.rounds, options.budget)))
+        print(json.dumps(measured_rates(options.rounds, options.seconds)))
 
 
 def start(folder: Path) -> tuple[subprocess.Popen[str], str]:
@@ -123,37 +127,102 @@ def memory(pid: int) -> dict[str, float]:
 # A run that is watched
 
 
-def measured_rates(rounds: int, budget: int) -> dict[str, Any]:
-    """Return the evaluations a second of runs alone and of runs that a page follows, by turns."""
-    rates: dict[str, list[float]] = {"alone": [], "watched": []}
+def measured_rates(rounds: int, seconds: float) -> dict[str, Any]:
+    """Return the evaluations a second of one long run, in stretches with and without a page that follows it.
+
+    A run slows down as its archives grow, so that each round has the stretches alone, watched, watched, alone.
+    """
+    ratios, spent = [], []
     with tempfile.TemporaryDirectory() as parent:
-        for number in range(rounds):
-            for kind in rates:
-                rates[kind].append(_rate(Path(parent) / f"{kind}-{number}", budget, watched=kind == "watched"))
-    ratio = statistics.median(rates["watched"]) / statistics.median(rates["alone"])
-    return {"evaluations_a_second": rates, "watched / alone": round(ratio, 4)}
+        folder = Path(parent) / "run"
+        command = [sys.executable, "-m", "stax", "run", "hard-maze", "--budget", "6000000", "--quiet"]
+        run = subprocess.Popen([*command, "--out", str(folder)], stdout=subprocess.DEVNULL, env={**os.environ, "NO_COLOR": "1"})
+        try:
+            while not (folder / "checkpoints").is_dir():
+                time.sleep(0.1)
+                if run.poll() is not None:
+                    sys.exit("The run ended before anything was measured.")
+            for _ in range(rounds):
+                first = _rate(folder, seconds)
+                with _followed(folder) as pids:
+                    before = _core_seconds(pids)
+                    watched = _rate(folder, 2 * seconds)
+                    spent.append((_core_seconds(pids) - before) / (2 * seconds))
+                ratios.append(2 * watched / (first + _rate(folder, seconds)))
+        finally:
+            run.send_signal(signal.SIGINT)
+            run.wait()
+    return {
+        "watched / alone": {"median": round(statistics.median(ratios), 3), "rounds": [round(ratio, 3) for ratio in ratios]},
+        "cores that server and browser take": round(statistics.mean(spent), 3),
+    }
 
 
-def _rate(folder: Path, budget: int, *, watched: bool) -> float:
-    """Do a run, with or without a page in a browser that follows it."""
-    command = [sys.executable, "-m", "stax", "run", "redundant-arm", "--algo", "ns", "--budget", str(budget), "--quiet"]
-    run = subprocess.Popen([*command, "--out", str(folder)], stdout=subprocess.DEVNULL, env={**os.environ, "NO_COLOR": "1"})
-    while not (folder / "config.toml").is_file():
-        time.sleep(0.05)
-    if watched:
-        from playwright.sync_api import sync_playwright
+@contextmanager
+def _followed(folder: Path) -> Iterator[Callable[[], list[int]]]:
+    """Open the page about a run, and close it in the end; gives the processes of the server and the browser."""
+    from playwright.sync_api import sync_playwright
 
-        server, address = start(folder)
+    server, address = start(folder)
+    try:
         with sync_playwright() as driver:
             chromium = driver.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
-            chromium.new_page().goto(address)
-            run.wait()
+            page = chromium.new_page(viewport={"width": 1400, "height": 900})
+            page.goto(address)
+            page.wait_for_selector("html[data-ready]", state="attached", timeout=120_000)
+            page.wait_for_selector("#panel .strip", timeout=120_000)
+            yield lambda: [server.pid, *_below(server.pid), *(pid for pid in _below(os.getpid()) if "chromium" in _words(pid))]
             chromium.close()
+    finally:
         server.terminate()
         server.communicate()
-    run.wait()
-    summary = json.loads((folder / "summary.json").read_text())
-    return round(float(summary["evaluations"] / summary["seconds"]["total"]), 1)
+
+
+def _rate(folder: Path, seconds: float) -> float:
+    """Return the evaluations a second of a run over a stretch of time, by two summaries that it writes every few seconds."""
+    begin, began = _next_summary(folder)
+    time.sleep(seconds)
+    end, ended = _next_summary(folder)
+    return (end - begin) / (ended - began)
+
+
+def _next_summary(folder: Path) -> tuple[int, float]:
+    """Wait for the next summary; return its evaluations, and when it was written."""
+    path = folder / "summary.json"
+    last = path.stat().st_mtime_ns
+    while (now := path.stat().st_mtime_ns) == last:
+        time.sleep(0.01)
+    return json.loads(path.read_text())["evaluations"], now / 1e9
+
+
+def _core_seconds(pids: Callable[[], list[int]]) -> float:
+    """Return the processor time of processes so far."""
+    ticks = [sum(map(int, _stat(pid)[11:13])) for pid in pids()]
+    return sum(ticks) / os.sysconf("SC_CLK_TCK")
+
+
+def _below(pid: int) -> list[int]:
+    """Return the processes that a process has started, and those that these have."""
+    parents = {int(path.name): int(_stat(int(path.name))[1]) for path in Path("/proc").iterdir() if path.name.isdigit()}
+    found = [pid]
+    for one in found:
+        found += [child for child, parent in parents.items() if parent == one]
+    return found[1:]
+
+
+def _stat(pid: int) -> list[str]:
+    """Return the fields of a process's state after its name; zeros if it has ended."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return ["0"] * 50
+
+
+def _words(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_text()
+    except OSError:
+        return ""
 
 
 if __name__ == "__main__":

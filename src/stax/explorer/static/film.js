@@ -9,28 +9,31 @@ const HOLD = 12; // frames that the end of a film stands still
 const players = new Set();
 const still = window.matchMedia("(prefers-reduced-motion: reduce)").matches;
 export const clock = { playing: !still, frame: 0 };
-let last = 0;
+let timer = null;
 
-function tick(time) {
-  if (clock.playing && time - last > 1000 / FRAMES_A_SECOND) {
-    last = time;
+/** Lets the films move as long as there is one to be seen; a page that only stands there costs nothing. */
+function wind() {
+  if (timer !== null || !clock.playing || !players.size) return;
+  timer = setTimeout(() => requestAnimationFrame(() => {
+    timer = null;
+    if (!clock.playing) return;
     clock.frame++;
     for (const player of players) player.draw();
-  }
-  requestAnimationFrame(tick);
+    wind();
+  }), 1000 / FRAMES_A_SECOND);
 }
-requestAnimationFrame(tick);
 
 /** Starts or stops all films. */
 export function playAll(playing) {
   clock.playing = playing;
   for (const player of players) player.draw();
+  wind();
 }
 
 /** Plays all films from their start. */
 export function restartAll() {
   clock.frame = 0;
-  clock.playing = true;
+  playAll(true);
 }
 
 const kept = new Map();
@@ -54,6 +57,7 @@ export class Player {
     this.ready = loaded(run, id).then((film) => {
       this.film = film;
       players.add(this);
+      wind();
       if (still) clock.frame = film.steps.length;
       this.draw();
       return film;
@@ -73,6 +77,8 @@ export class Player {
     this.shown ||= this.canvas.isConnected;
     const { steps, size, columns, sprite } = this.film;
     const frame = Math.min(clock.frame % (steps.length + HOLD), steps.length - 1);
+    if (frame === this.drawn) return;
+    this.drawn = frame;
     this.canvas.getContext("2d").drawImage(sprite, (frame % columns) * size, Math.floor(frame / columns) * size, size, size, 0, 0, 320, 320);
     this.step.textContent = `step ${steps[frame]} of ${steps[steps.length - 1]}`;
   }
