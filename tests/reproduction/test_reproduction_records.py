@@ -216,7 +216,7 @@ def test_another_preset_is_compared_after_as_many_evaluations(records, tmp_path)
     write_record(folder, tmp_path / "records")
     assert reproduce("all", "--records", tmp_path / "records", "--out", tmp_path / "page", "--quiet") == 0
     page = (tmp_path / "page" / "README.md").read_text(encoding="utf-8")
-    section = page.partition("## Preset published-code instead of default")[2]
+    section = page.partition("## With published-code instead of default")[2]
     assert "Coverage in % after 200 evaluations" in section
     found = paper_runs(find_records(tmp_path / "records"), chosen_items("all"), preset="published-code")
     (theirs,) = found.coverage(ARM, "ns")
@@ -226,6 +226,24 @@ def test_another_preset_is_compared_after_as_many_evaluations(records, tmp_path)
     assert f"| {theirs:.1f} (1) | {np.median(theirs - np.array(mine)):+.1f}" in row
     # Records of the other preset that were compared are not listed as unused.
     assert "NS on Redundant Arm, 200 evaluations, preset published-code" not in page
+
+
+def test_a_changed_parameter_is_compared_with_the_records_of_the_page(records, tmp_path):
+    shutil.copytree(records, tmp_path / "records")
+    for seed in (0, 1):
+        folder = tmp_path / f"run-{seed}"
+        stax.run(ARM, algo="ns", budget=200, seed=seed, workers=1, out=folder, **{**LEARNING, "mutation_sigma": 0.25})
+        write_record(folder, tmp_path / "records")
+    assert reproduce("all", "--records", tmp_path / "records", "--out", tmp_path / "page", *SETTINGS, "--quiet") == 0
+    page = (tmp_path / "page" / "README.md").read_text(encoding="utf-8")
+    headings = [line for line in page.splitlines() if line.startswith("## With")]
+    assert headings == ["## With mutation_sigma=0.25 instead of default"]
+    rows = [line for line in page.partition(headings[0])[2].splitlines() if line.startswith("| Redundant Arm | NS |")]
+    assert len(rows) == 1
+    unused = page.partition("## Records that this page does not use")[2]
+    assert "mutation_sigma" not in unused
+    # Of its method there is nothing to compare with.
+    assert "MOO-NR on Redundant Arm, 200 evaluations, preset published-code" in unused
 
 
 def test_reproducing_with_records_alone_and_taking_it_up_again(tmp_path, capsys):

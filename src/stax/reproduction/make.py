@@ -31,7 +31,7 @@ from stax.reproduction.learned_figures import (
     split_figures,
     splits,
 )
-from stax.reproduction.other_presets import preset_section
+from stax.reproduction.other_settings import settings_section
 from stax.reproduction.page import missing_runs, origin_words, runs_table, unused_records
 from stax.reproduction.plan import VARIANTS, Item, needed
 from stax.reproduction.results import PaperRuns
@@ -115,24 +115,25 @@ def make_all(items: Sequence[Item], choose: Choose, out: Path, *, command: str, 
             for name, figure in figures.items():
                 written += save_figure(figure, folder / name)
     coverage = coverage_table(every, lambda budget: choose(items, budget=budget))
-    presets: list[str] = []
-    for preset in every.other_presets if tested else ():
-        other = choose(items, preset=preset, changed=every.changed)
-        unused &= set(other.unused)
-        presets += ["", *_compare_presets(items, choose, other)]
-    lines = _page(items, replace(every, unused=sorted(unused)), shown, tested, coverage, presets, command)
+    compared: list[str] = []
+    for preset, changed in every.other_settings if tested else ():
+        other = choose(items, preset=preset, changed=changed)
+        if other.groups.keys() & every.groups.keys():
+            unused &= set(other.unused)
+            compared += ["", *_compare_settings(items, choose, other)]
+    lines = _page(items, replace(every, unused=sorted(unused)), shown, tested, coverage, compared, command)
     write_text(out / "README.md", lines)
     return [*written, out / "README.md"]
 
 
-def _compare_presets(items: Sequence[Item], choose: Choose, other: PaperRuns) -> list[str]:
-    """Compare the page's preset with another one, after as many evaluations as all runs of the other one have."""
+def _compare_settings(items: Sequence[Item], choose: Choose, other: PaperRuns) -> list[str]:
+    """Compare the page's parameters with others, after as many evaluations as all runs with the others have."""
     own = choose(items, budget=other.budget)
     judged = [
-        answers(choose(items, budget=other.budget, longest=True, preset=preset, changed=own.changed))
-        for preset in (own.preset, other.preset)
+        answers(choose(items, budget=other.budget, longest=True, preset=runs.preset, changed=runs.changed))
+        for runs in (own, other)
     ]
-    return preset_section(own, other, *judged)
+    return settings_section(own, other, *judged)
 
 
 def _can_be_made(item: Item, runs: PaperRuns) -> bool:
@@ -147,7 +148,7 @@ def _page(
     shown: dict[str, list[str]],
     tested: Sequence[AnsweredClaim],
     coverage: Sequence[str],
-    presets: Sequence[str],
+    compared: Sequence[str],
     command: str,
 ) -> str:
     lines = ["# The paper's results, made again", "", f"**{markdown_text(caption(runs, tuple(VARIANTS)))}.**"]
@@ -166,7 +167,7 @@ def _page(
             lines += claims_about(item.figures, tested) if shown[item.name] else []
     if tested or any(item.name == "claims" for item in items):
         lines += ["", *claims_table(tested)]
-    return "\n".join([*lines, *presets, *unused_records(runs), ""])
+    return "\n".join([*lines, *compared, *unused_records(runs), ""])
 
 
 _LINES = "Solid lines: methods that learn the behaviour space; dashed: those that are given it."

@@ -36,8 +36,8 @@ class PaperRuns:
     groups: dict[tuple[str, str], MeasuredGroup]
     unused: list[str] = field(default_factory=list)
     """Records that there are besides those used, in words."""
-    other_presets: tuple[str, ...] = ()
-    """Further presets that there are records of, of the same methods and with the same changes."""
+    other_settings: tuple[tuple[str, dict[str, Any]], ...] = ()
+    """Further presets, and parameters that are not theirs, that there are records of, of the same methods."""
 
     def group(self, task: str, key: str) -> MeasuredGroup:
         """Return the runs of a method on a task, or raise `MissingRuns`."""
@@ -98,10 +98,16 @@ class PaperRuns:
     def words_about(self, evaluations: set[int]) -> str:
         """Return what was run, with these evaluations, seeds, preset and changed parameters."""
         most = max((len(group.measured) for group in self.groups.values()), default=self.seeds)
-        # Records may come from a stranger, and these texts with them.
-        changes = f", {printable(in_words(self.changed), 500)}" if self.changed else ""
         seeds = f"{_range(self.seeds, most)} {'seed' if most == 1 else 'seeds'}"
-        return f"{_range(min(evaluations), max(evaluations))} evaluations, {seeds}, preset {self.preset}{changes}"
+        return f"{_range(min(evaluations), max(evaluations))} evaluations, {seeds}, preset {self.settings()}"
+
+    def settings(self, other: PaperRuns | None = None) -> str:
+        """Name the preset and the parameters that are not the preset's; only those that other runs do not have, if some are given."""
+        known = other.changed if other else {}
+        changed = {name: value for name, value in self.changed.items() if name not in known or known[name] != value}
+        preset = "" if other and other.preset == self.preset and changed else self.preset
+        # Records may come from a stranger, and these texts with them.
+        return ", ".join(filter(None, (preset, printable(in_words(changed), 500))))
 
 
 def _range(low: int, high: int) -> str:

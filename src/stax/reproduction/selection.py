@@ -81,7 +81,7 @@ def paper_runs(
     found = _grouped(records)
     places = {(task, variant.key) for task, variant in needed(items)}
     fitting = [group for group in found if group.variant and (group.task, group.variant.key) in places]
-    others = [group for group in fitting if group.preset != preset]
+    settings = {as_text((group.preset, group.changed)): (group.preset, group.changed) for group in fitting}
     fitting = _with_changes([group for group in fitting if group.preset == preset], changed)
     by_place: dict[Place, list[_Found]] = {}
     for group in fitting:
@@ -98,7 +98,7 @@ def paper_runs(
             chosen[task, variant.key] = _longest(enough) if longest else fewest
     if not chosen:
         raise InvalidInputError(f"No record of the runs that are needed has {compared_at:,} evaluations.")
-    changes = {in_words(group.changed) for group in chosen.values()}
+    own = {as_text((preset, group.changed)) for group in chosen.values()}
     return PaperRuns(
         budget=compared_at,
         seeds=min(len(group.records) for group in chosen.values()),
@@ -107,7 +107,7 @@ def paper_runs(
         changed=dict(sorted((dict(changed) if changed else next(iter(chosen.values())).changed).items())),
         groups={place: _measured(group, budget if longest else compared_at) for place, group in chosen.items()},
         unused=sorted(group.words() for group in found if not any(group is used for used in chosen.values())),
-        other_presets=tuple(sorted({group.preset for group in others if in_words(group.changed) in changes})),
+        other_settings=tuple(settings[name] for name in sorted(settings.keys() - own)),
     )
 
 

@@ -1,9 +1,10 @@
-"""The part of the page about further presets: do their parameters explain where our runs differ from the paper?"""
+"""The part of the page about further parameters: do they explain where our runs differ from the paper?"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from stax.analysis.comparison_files import markdown_text
 from stax.analysis.statistics import shift, shift_interval
 from stax.reproduction.answers import CANNOT
 from stax.reproduction.claims import AnsweredClaim
@@ -12,22 +13,22 @@ from stax.reproduction.plan import PAPER_COVERAGE, TASKS, VARIANTS
 from stax.reproduction.results import PaperRuns, name_of, title
 
 
-def preset_section(
+def settings_section(
     own: PaperRuns, other: PaperRuns, own_claims: Sequence[AnsweredClaim], other_claims: Sequence[AnsweredClaim]
 ) -> list[str]:
-    """Compare two presets after the same number of evaluations, as Markdown.
+    """Compare two choices of parameters after the same number of evaluations, as Markdown.
 
     Args:
-        own, other: runs of the page's preset and of another one, compared after as many evaluations.
+        own, other: runs with the page's parameters and with others, compared after as many evaluations.
         own_claims, other_claims: the claims as either judges them.
     """
+    theirs, ours = markdown_text(other.settings(own)), markdown_text(own.settings(other))
     lines = [
-        f"## Preset {other.preset} instead of {own.preset}",
+        f"## With {theirs} instead of {ours}",
         "",
-        f"Coverage in % after {other.budget:,} evaluations with the parameters of either preset, and how much more {other.preset} covers,"
-        " with a 90 % interval in brackets.",
+        f"Coverage in % after {other.budget:,} evaluations with either, and the difference, with a 90 % interval in brackets.",
         "",
-        f"| task | method | paper | {own.preset} | {other.preset} | difference |",
+        f"| task | method | paper | {ours} | {theirs} | difference |",
         "|---|---|---|---|---|---|",
     ]
     lines += [_row(own, other, task, key) for task in TASKS for key in VARIANTS if own.has(task, key) and other.has(task, key)]
@@ -35,10 +36,10 @@ def preset_section(
         pair for pair in zip(own_claims, other_claims, strict=True) if pair[1].answer.verdict != CANNOT and pair[1].counted
     ]
     if not judged:
-        return [*lines, "", "There are too few runs of it to judge a claim."]
-    lines += ["", f"Claims that {other.preset} can judge, both presets after {other.budget:,} evaluations:", ""]
-    lines += [f"| claim | {own.preset} | {other.preset} |", "|---|---|---|"]
-    lines += [f"| {mine.claim.words} | {mine.answer.verdict} | {theirs.answer.verdict} |" for mine, theirs in judged]
+        return [*lines, "", "There are too few of these runs to judge a claim."]
+    lines += ["", f"Claims that these runs can judge, both after {other.budget:,} evaluations:", ""]
+    lines += [f"| claim | {ours} | {theirs} |", "|---|---|---|"]
+    lines += [f"| {one.claim.words} | {one.answer.verdict} | {another.answer.verdict} |" for one, another in judged]
     return lines
 
 
