@@ -86,6 +86,16 @@ STAGES = (
         {"redundant-arm": 5},
         parameters={"max_images_per_episode": 8000},
     ),
+    *(
+        Stage(
+            "smaller mutations at the paper's budget",
+            ("ns", "map-elites", "moo-nr", "serene"),
+            PAPER_BUDGET,
+            {"redundant-arm": 5},
+            parameters={"mutation_sigma": sigma},
+        )
+        for sigma in (0.05, 0.2)
+    ),
 )
 
 
@@ -105,8 +115,8 @@ def runs_of(number: int, out: Path, methods: Sequence[str] | None = None, seeds:
 
 def kind(config: RunConfig) -> tuple[object, ...]:
     """Return what tells the runs of the study apart. Versions of the package may name and default their parameters differently."""
-    training = config.parameters.max_images_per_episode
-    return config.task, config.algo, config.preset, config.seed, config.budget, config.task_options.get("view"), training
+    changed = config.parameters.max_images_per_episode, config.parameters.mutation_sigma
+    return config.task, config.algo, config.preset, config.seed, config.budget, config.task_options.get("view"), changed
 
 
 def stages_table(recorded: Mapping[int, Sequence[bool]]) -> list[str]:
