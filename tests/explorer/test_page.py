@@ -336,6 +336,23 @@ def test_a_frozen_page_needs_no_server(open_tab, folders, tmp_path):
     tab.until(lambda: int(tab.page.locator("#panel h2").get_attribute("data-policy")) != best)
 
 
+def test_films_rest_while_nobody_touches_the_page(open_tab):
+    tab = open_tab("arm-ns")
+    tab.page.mouse.move(300, 300)
+    step = ".film .step"
+    tab.until(lambda: tab.text(step).startswith("step"))
+    before = tab.text(step)
+    tab.until(lambda: tab.text(step) != before)
+    tab.page.evaluate("() => { const now = performance.now.bind(performance); performance.now = () => now() + 30_000; }")
+    time.sleep(0.5)
+    before = tab.text(step)
+    time.sleep(1)
+    assert tab.text(step) == before
+    assert tab.page.evaluate("() => document.getAnimations().length") == 0
+    tab.page.mouse.move(310, 310)
+    tab.until(lambda: tab.text(step) != before)
+
+
 def test_a_running_run_is_followed_and_the_view_stays(open_tab, folders, tmp_path):
     import subprocess
     import sys
@@ -353,6 +370,8 @@ def test_a_running_run_is_followed_and_the_view_stays(open_tab, folders, tmp_pat
     try:
         tab = open_tab(address=server.address, view="#colour=novelty")
         assert tab.text("[data-tile=status] b") == "running"
+        # What moves all the time takes processor time from the run.
+        assert tab.page.evaluate("() => document.getAnimations().length") == 0
         first = tab.text("[data-count=left]")
         tab.until(lambda: tab.text("[data-count=left]") != first)
         assert tab.page.locator("#colour").input_value() == "novelty"

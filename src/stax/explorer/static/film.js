@@ -9,11 +9,17 @@ const HOLD = 12; // frames that the end of a film stands still
 const players = new Set();
 const still = window.matchMedia("(prefers-reduced-motion: reduce)").matches;
 export const clock = { playing: !still, frame: 0 };
+const REST_AFTER = 30_000; // milliseconds without a touch of the page: a page that nobody watches costs a running search nothing
 let timer = null;
+let touched = performance.now();
 
-/** Lets the films move as long as there is one to be seen; a page that only stands there costs nothing. */
+for (const touch of ["pointermove", "pointerdown", "keydown", "wheel"]) {
+  window.addEventListener(touch, () => { touched = performance.now(); wind(); }, { passive: true });
+}
+
+/** Lets the films move as long as there is one, and somebody at the page. */
 function wind() {
-  if (timer !== null || !clock.playing || !players.size) return;
+  if (timer !== null || !clock.playing || !players.size || performance.now() - touched > REST_AFTER) return;
   timer = setTimeout(() => requestAnimationFrame(() => {
     timer = null;
     if (!clock.playing) return;
