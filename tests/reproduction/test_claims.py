@@ -540,6 +540,15 @@ def test_a_reason_is_shown_where_we_differ(monkeypatch):
     assert set(reasons.values()) == {"open"}
 
 
+def test_other_parameters_that_agree_are_named_as_a_reason(monkeypatch):
+    differing = {one.claim.id: replace(one, agrees_with=("published-code",)) for one in answered_claims(other_way_round())}
+    assert differing["moo-nr-struggles"].why == "With published-code it agrees."
+    monkeypatch.setitem(claims_module.REASONS, "moo-nr-struggles", "The mutation is larger.")
+    assert differing["moo-nr-struggles"].why == "The mutation is larger. With published-code it agrees."
+    agreeing = [replace(one, agrees_with=("published-code",)) for one in answered_claims(paper_like())]
+    assert {one.why for one in agreeing} == {""}
+
+
 def test_the_table_counts_verdicts_and_states_the_margins():
     answered = answered_claims(paper_like())
     page = "\n".join(claims_table(answered))

@@ -94,6 +94,8 @@ class AnsweredClaim:
     answer: Answer
     published: Answer | None
     """Answer by what the published code counts; None if that is the same."""
+    agrees_with: tuple[str, ...] = ()
+    """Other parameters with which our runs agree with the paper, in words."""
 
     @property
     def counted(self) -> bool:
@@ -103,8 +105,11 @@ class AnsweredClaim:
     @property
     def why(self) -> str:
         """Why our answer differs from the paper; empty where it does not."""
-        verdicts = [answer.verdict for answer in (self.answer, self.published) if answer]
-        return REASONS.get(self.claim.id, OPEN) if DIFFERS in verdicts else ""
+        if DIFFERS not in [answer.verdict for answer in (self.answer, self.published) if answer]:
+            return ""
+        known = [REASONS[self.claim.id]] if self.claim.id in REASONS else []
+        known += [f"With {' or with '.join(self.agrees_with)} it agrees."] if self.agrees_with else []
+        return " ".join(known) or OPEN
 
 
 def answered_claims(evidence: Evidence) -> list[AnsweredClaim]:

@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 
 from stax.analysis.comparison_files import markdown_text
 from stax.analysis.style import save_figure
+from stax.reproduction.answers import AGREES
 from stax.reproduction.claims import AnsweredClaim, answered_claims
 from stax.reproduction.claims_table import claims_about, claims_csv, claims_table
 from stax.reproduction.coverage_table import coverage_table
@@ -103,8 +104,6 @@ def make_all(items: Sequence[Item], choose: Choose, out: Path, *, command: str, 
         say(f"making {item.name}: {item.about}")
         if item.name == "claims":
             tested = answers(every)
-            write_text(out / "claims.csv", claims_csv(tested))
-            written.append(out / "claims.csv")
             continue
         shown[item.name] = []
         if _can_be_made(item, every):
@@ -120,20 +119,35 @@ def make_all(items: Sequence[Item], choose: Choose, out: Path, *, command: str, 
         other = choose(items, preset=preset, changed=changed)
         if other.groups.keys() & every.groups.keys():
             unused &= set(other.unused)
-            compared += ["", *_compare_settings(items, choose, other)]
+            own, own_answers, other_answers = _compared(items, choose, other)
+            compared += ["", *settings_section(own, other, own_answers, other_answers)]
+            words = markdown_text(other.settings(own))
+            explained = {
+                theirs.claim.id
+                for mine, theirs in zip(own_answers, other_answers, strict=True)
+                if theirs.answer.verdict == AGREES != mine.answer.verdict
+            }
+            tested = [
+                replace(one, agrees_with=(*one.agrees_with, words)) if one.claim.id in explained else one for one in tested
+            ]
+    if tested:
+        write_text(out / "claims.csv", claims_csv(tested))
+        written.append(out / "claims.csv")
     lines = _page(items, replace(every, unused=sorted(unused)), shown, tested, coverage, compared, command)
     write_text(out / "README.md", lines)
     return [*written, out / "README.md"]
 
 
-def _compare_settings(items: Sequence[Item], choose: Choose, other: PaperRuns) -> list[str]:
-    """Compare the page's parameters with others, after as many evaluations as all runs with the others have."""
+def _compared(
+    items: Sequence[Item], choose: Choose, other: PaperRuns
+) -> tuple[PaperRuns, list[AnsweredClaim], list[AnsweredClaim]]:
+    """Return the runs with the page's parameters after as many evaluations as all runs with others have, and how both answer."""
     own = choose(items, budget=other.budget)
-    judged = [
+    mine, theirs = (
         answers(choose(items, budget=other.budget, longest=True, preset=runs.preset, changed=runs.changed))
         for runs in (own, other)
-    ]
-    return settings_section(own, other, *judged)
+    )
+    return own, mine, theirs
 
 
 def _can_be_made(item: Item, runs: PaperRuns) -> bool:
