@@ -14,10 +14,10 @@ import pytest
 from stax.analysis.comparison import MeasuredGroup
 from stax.analysis.grouping import RunGroup
 from stax.analysis.measures import Curve, Measured
-from stax.reproduction import claims as claims_module
 from stax.reproduction import evidence as evidence_module
+from stax.reproduction.answered_claims import answered_claims
 from stax.reproduction.answers import LargerGap, Ordering, Same
-from stax.reproduction.claims import CLAIMS, answered_claims
+from stax.reproduction.claims import CLAIMS, REASONS
 from stax.reproduction.claims_table import claims_csv, claims_table
 from stax.reproduction.evidence import ARM, CURLING, MAZE, Evidence
 from stax.reproduction.learned_figures import SimilarityValues, Split
@@ -513,7 +513,7 @@ def test_claims_carry_what_a_reader_needs():
         assert claim.quote
         assert claim.words
         assert ", Fig. " in claim.place
-    assert set(claims_module.REASONS) <= set(BY_ID)
+    assert set(REASONS) <= set(BY_ID)
 
 
 def test_the_documentation_has_the_numbers_of_the_code():
@@ -532,7 +532,7 @@ def test_the_documentation_has_the_numbers_of_the_code():
 
 
 def test_a_reason_is_shown_where_we_differ(monkeypatch):
-    monkeypatch.setitem(claims_module.REASONS, "moo-nr-struggles", "the mutation is larger")
+    monkeypatch.setitem(REASONS, "moo-nr-struggles", "the mutation is larger")
     rows = list(csv.DictReader(io.StringIO(claims_csv(answered_claims(other_way_round())))))
     reasons = {row["id"]: row["why"] for row in rows}
     assert reasons.pop("moo-nr-struggles") == "the mutation is larger"
@@ -543,7 +543,7 @@ def test_a_reason_is_shown_where_we_differ(monkeypatch):
 def test_other_parameters_that_agree_are_named_as_a_reason(monkeypatch):
     differing = {one.claim.id: replace(one, agrees_with=("published-code",)) for one in answered_claims(other_way_round())}
     assert differing["moo-nr-struggles"].why == "With published-code it agrees."
-    monkeypatch.setitem(claims_module.REASONS, "moo-nr-struggles", "The mutation is larger.")
+    monkeypatch.setitem(REASONS, "moo-nr-struggles", "The mutation is larger.")
     assert differing["moo-nr-struggles"].why == "The mutation is larger. With published-code it agrees."
     agreeing = [replace(one, agrees_with=("published-code",)) for one in answered_claims(paper_like())]
     assert {one.why for one in agreeing} == {""}

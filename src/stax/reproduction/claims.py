@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import combinations
 
 from stax.reproduction.answers import (
-    BY_CONSTRUCTION,
-    DIFFERS,
-    Answer,
     ByConstruction,
-    Judgement,
     LargerGap,
     NotAbove,
     Ordering,
@@ -19,6 +14,7 @@ from stax.reproduction.answers import (
     SplitAreas,
     Threshold,
 )
+from stax.reproduction.claim import Claim
 from stax.reproduction.evidence import (
     AREAS_FOUND,
     ARM,
@@ -43,81 +39,11 @@ from stax.reproduction.evidence import (
     REWARDED_SHARE,
     SIMILARITY,
     SOON_REWARD,
-    Evidence,
 )
 from stax.reproduction.plan import ABLATIONS, BASELINES, REGIMES
 
 ALL_TASKS = (CURLING, MAZE, ARM)
 SINGLE, MULTI = ("stax-single", "stax-alt-single"), ("stax", "stax-alt-multi")
-OPEN = "open"
-
-
-@dataclass(frozen=True)
-class Claim:
-    """One claim of the paper."""
-
-    id: str
-    place: str
-    """Subsection, and the figure that the sentence is about."""
-    quote: str
-    """The paper's words, shortened."""
-    words: str
-    """The part of it that is tested."""
-    paper: str
-    """The paper's figures."""
-    judgements: tuple[Judgement, ...]
-    """All of these must hold."""
-
-    @property
-    def section(self) -> str:
-        return self.place.partition(",")[0]
-
-    @property
-    def figure(self) -> str:
-        return self.place.partition(", ")[2]
-
-    @property
-    def published(self) -> str:
-        """What the published code counts instead of what the text says; empty if they count the same."""
-        return next((one.measure.published for one in self.judgements if one.measure and one.measure.published), "")
-
-    def answer(self, evidence: Evidence, *, published: bool = False) -> Answer:
-        """Judge the claim by our runs, or by what the published code counts of them."""
-        return Answer(tuple(part for judgement in self.judgements for part in judgement(evidence, published)))
-
-
-@dataclass(frozen=True)
-class AnsweredClaim:
-    """A claim with our answers."""
-
-    claim: Claim
-    answer: Answer
-    published: Answer | None
-    """Answer by what the published code counts; None if that is the same."""
-    agrees_with: tuple[str, ...] = ()
-    """Other parameters with which our runs agree with the paper, in words."""
-
-    @property
-    def counted(self) -> bool:
-        """Whether the claim says anything about our runs."""
-        return self.answer.verdict != BY_CONSTRUCTION
-
-    @property
-    def why(self) -> str:
-        """Why our answer differs from the paper; empty where it does not."""
-        if DIFFERS not in [answer.verdict for answer in (self.answer, self.published) if answer]:
-            return ""
-        known = [REASONS[self.claim.id]] if self.claim.id in REASONS else []
-        known += [f"With {' or with '.join(self.agrees_with)} it agrees."] if self.agrees_with else []
-        return " ".join(known) or OPEN
-
-
-def answered_claims(evidence: Evidence) -> list[AnsweredClaim]:
-    """Judge every claim."""
-    return [
-        AnsweredClaim(claim, claim.answer(evidence), claim.answer(evidence, published=True) if claim.published else None)
-        for claim in CLAIMS
-    ]
 
 
 REASONS: dict[str, str] = {}

@@ -6,8 +6,8 @@ import csv
 import io
 from collections.abc import Sequence
 
+from stax.reproduction.answered_claims import AnsweredClaim
 from stax.reproduction.answers import AGREES, CANNOT, DIFFERS, Answer, Verdict
-from stax.reproduction.claims import AnsweredClaim
 from stax.reproduction.evidence import (
     COVERAGE_MARGIN,
     HIGH_COVERAGE,

@@ -11,8 +11,8 @@ from matplotlib.figure import Figure
 
 from stax.analysis.comparison_files import markdown_text
 from stax.analysis.style import save_figure
+from stax.reproduction.answered_claims import AnsweredClaim, answered_claims
 from stax.reproduction.answers import AGREES
-from stax.reproduction.claims import AnsweredClaim, answered_claims
 from stax.reproduction.claims_table import claims_about, claims_csv, claims_table
 from stax.reproduction.coverage_table import coverage_table
 from stax.reproduction.evidence import Evidence

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from stax.analysis.comparison_files import markdown_text
 from stax.analysis.statistics import shift, shift_interval
+from stax.reproduction.answered_claims import AnsweredClaim
 from stax.reproduction.answers import CANNOT
-from stax.reproduction.claims import AnsweredClaim
 from stax.reproduction.coverage_table import coverage_cell
 from stax.reproduction.plan import PAPER_COVERAGE, TASKS, VARIANTS
 from stax.reproduction.results import PaperRuns, name_of, title
