@@ -139,8 +139,11 @@ def test_the_verdict_on_a_figure_of_the_paper(sample, verdict):
     group = RunGroup(label="NS", algo="ns", number=0, learned=False, runs=[])
     groups = {(ARM, "ns"): MeasuredGroup(group, [measured(coverage) for coverage in sample])}
     runs = PaperRuns(PAPER_BUDGET, len(sample), "default", quick=False, changed={}, groups=groups)
-    (line,) = [line for line in coverage_table(runs, lambda budget: runs) if line.startswith("| Redundant")]
+    lines = coverage_table(runs, lambda budget: runs)
+    (line,) = [line for line in lines if line.startswith("| Redundant")]
     assert line.endswith(f"| {verdict} |")
+    # What is not explained is said to be open.
+    assert any(line.startswith("- NS on Redundant Arm: ") for line in lines) == (verdict == "differs")
 
 
 def test_a_budget_leaves_out_methods_that_have_less(records):

@@ -7,6 +7,8 @@ from collections.abc import Callable
 import numpy as np
 
 from stax.analysis.statistics import median_interval
+from stax.reproduction.answered_claims import OPEN
+from stax.reproduction.answers import AGREES, CANNOT, DIFFERS
 from stax.reproduction.evidence import COVERAGE_MARGIN
 from stax.reproduction.plan import MINIMUM_SEEDS, PAPER_BUDGET, PAPER_COVERAGE, TASKS, VARIANTS
 from stax.reproduction.results import PaperRuns, name_of, title
@@ -26,15 +28,21 @@ def coverage_table(runs: PaperRuns, after: Callable[[int], PaperRuns]) -> list[s
     by_budget = {budget: after(budget) for budget in sorted(found)[-_MOST_BUDGETS:]}
     lines = ["| task | method | paper | " + " | ".join(f"ours at {budget:,}" for budget in by_budget) + " | verdict |"]
     lines += ["|---" * (4 + len(by_budget)) + "|"]
+    reasons = []
     for task in TASKS:
         for key in (key for key in VARIANTS if runs.has(task, key)):
             paper = PAPER_COVERAGE.get((task, key))
             cells = [coverage_cell(some, task, key) for some in by_budget.values()]
             shown = "" if paper is None else f"{paper:.1f}"
-            lines.append("| " + " | ".join([title(task), name_of(key), shown, *cells, _verdict(by_budget, task, key)]) + " |")
-    return [*lines, "", _RULE]
+            verdict = _verdict(by_budget, task, key)
+            lines.append("| " + " | ".join([title(task), name_of(key), shown, *cells, verdict]) + " |")
+            if verdict == DIFFERS:
+                reasons.append(f"- {name_of(key)} on {title(task)}: {REASONS.get((task, key), OPEN)}")
+    return [*lines, "", _RULE, *(["", "Why figures differ:", "", *reasons] if reasons else [])]
 
 
+REASONS: dict[tuple[str, str], str] = {}
+"""Why our coverage differs from the paper's figure, by task and method, with the evidence for it. Others are open."""
 _RULE = (
     "Coverage in %: of the paper means over 15 seeds, where it gives them; of ours medians over seeds, with a 95 % interval in brackets and"
     f" the number of seeds. The verdict on a figure needs {PAPER_BUDGET:,} evaluations and {MINIMUM_SEEDS} seeds: it agrees if the"
@@ -59,8 +67,8 @@ def _verdict(by_budget: dict[int, PaperRuns], task: str, key: str) -> str:
     sample = runs.coverage(task, key) if runs and runs.has(task, key) else []
     interval = median_interval(sample) if len(sample) >= MINIMUM_SEEDS else None
     if interval is None:
-        return "cannot be told"
+        return CANNOT
     if paper - COVERAGE_MARGIN <= interval[0] and interval[1] <= paper + COVERAGE_MARGIN:
-        return "agrees"
+        return AGREES
     beyond = interval[0] > paper + COVERAGE_MARGIN or interval[1] < paper - COVERAGE_MARGIN
-    return "differs" if beyond else "cannot be told"
+    return DIFFERS if beyond else CANNOT
