@@ -21,6 +21,8 @@ class AnsweredClaim:
     answer: Answer
     published: Answer | None
     """Answer by what the published code counts; None if that is the same."""
+    reason: str = ""
+    """Why our runs differ from the paper, if that is known."""
     agrees_with: tuple[str, ...] = ()
     """Other parameters with which our runs agree with the paper, in words."""
 
@@ -34,14 +36,21 @@ class AnsweredClaim:
         """Why our answer differs from the paper; empty where it does not."""
         if DIFFERS not in [answer.verdict for answer in (self.answer, self.published) if answer]:
             return ""
-        known = [REASONS[self.claim.id]] if self.claim.id in REASONS else []
+        known = [self.reason] if self.reason else []
         known += [f"With {' or with '.join(self.agrees_with)} it agrees."] if self.agrees_with else []
         return " ".join(known) or OPEN
 
 
 def answered_claims(evidence: Evidence) -> list[AnsweredClaim]:
     """Judge every claim."""
+    # The reasons are about runs with the default parameters.
+    reasons = REASONS if evidence.runs.has_defaults else {}
     return [
-        AnsweredClaim(claim, claim.answer(evidence), claim.answer(evidence, published=True) if claim.published else None)
+        AnsweredClaim(
+            claim,
+            claim.answer(evidence),
+            claim.answer(evidence, published=True) if claim.published else None,
+            reasons.get(claim.id, ""),
+        )
         for claim in CLAIMS
     ]

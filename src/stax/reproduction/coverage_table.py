@@ -28,7 +28,7 @@ def coverage_table(runs: PaperRuns, after: Callable[[int], PaperRuns]) -> list[s
     by_budget = {budget: after(budget) for budget in sorted(found)[-_MOST_BUDGETS:]}
     lines = ["| task | method | paper | " + " | ".join(f"ours at {budget:,}" for budget in by_budget) + " | verdict |"]
     lines += ["|---" * (4 + len(by_budget)) + "|"]
-    reasons = []
+    reasons, why = REASONS if runs.has_defaults else {}, []
     for task in TASKS:
         for key in (key for key in VARIANTS if runs.has(task, key)):
             paper = PAPER_COVERAGE.get((task, key))
@@ -37,8 +37,8 @@ def coverage_table(runs: PaperRuns, after: Callable[[int], PaperRuns]) -> list[s
             verdict = _verdict(by_budget, task, key)
             lines.append("| " + " | ".join([title(task), name_of(key), shown, *cells, verdict]) + " |")
             if verdict == DIFFERS:
-                reasons.append(f"- {name_of(key)} on {title(task)}: {REASONS.get((task, key), OPEN)}")
-    return [*lines, "", _RULE, *(["", "Why figures differ:", "", *reasons] if reasons else [])]
+                why.append(f"- {name_of(key)} on {title(task)}: {reasons.get((task, key), OPEN)}")
+    return [*lines, "", _RULE, *(["", "Why figures differ:", "", *why] if why else [])]
 
 
 REASONS: dict[tuple[str, str], str] = {}

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from stax.analysis.comparison_files import markdown_text
 from stax.analysis.statistics import shift, shift_interval
 from stax.reproduction.answered_claims import AnsweredClaim
@@ -26,10 +28,11 @@ def settings_section(
     lines = [
         f"## With {theirs} instead of {ours}",
         "",
-        f"Coverage in % after {other.budget:,} evaluations with either, and the difference, with a 90 % interval in brackets.",
+        f"Coverage in % after {other.budget:,} evaluations with either, and the difference, with a 90 % interval in brackets;"
+        " the best reward of each area, as medians over seeds.",
         "",
-        f"| task | method | paper | {ours} | {theirs} | difference |",
-        "|---|---|---|---|---|---|",
+        f"| task | method | paper | {ours} | {theirs} | difference | best rewards, {ours} | best rewards, {theirs} |",
+        "|---|---|---|---|---|---|---|---|",
     ]
     lines += [_row(own, other, task, key) for task in TASKS for key in VARIANTS if own.has(task, key) and other.has(task, key)]
     judged = [
@@ -49,4 +52,9 @@ def _row(own: PaperRuns, other: PaperRuns, task: str, key: str) -> str:
     within = f" [{interval[0]:+.1f}, {interval[1]:+.1f}]" if interval else ""
     paper = PAPER_COVERAGE.get((task, key))
     cells = (coverage_cell(own, task, key), coverage_cell(other, task, key), f"{shift(theirs, mine):+.1f}{within}")
-    return "| " + " | ".join((title(task), name_of(key), "" if paper is None else f"{paper:.1f}", *cells)) + " |"
+    rewards = (_best_rewards(own, task, key), _best_rewards(other, task, key))
+    return "| " + " | ".join((title(task), name_of(key), "" if paper is None else f"{paper:.1f}", *cells, *rewards)) + " |"
+
+
+def _best_rewards(runs: PaperRuns, task: str, key: str) -> str:
+    return ", ".join(f"{np.median(runs.reward(task, key, area)):.2f}" for area in range(len(runs.areas(task))))

@@ -101,6 +101,11 @@ class PaperRuns:
         seeds = f"{_range(self.seeds, most)} {'seed' if most == 1 else 'seeds'}"
         return f"{_range(min(evaluations), max(evaluations))} evaluations, {seeds}, preset {self.settings()}"
 
+    @property
+    def has_defaults(self) -> bool:
+        """Whether the runs have the preset `default`, and nothing else was changed."""
+        return self.preset == "default" and not self.changed
+
     def settings(self, other: PaperRuns | None = None) -> str:
         """Name the preset and the parameters that are not the preset's; only those that other runs do not have, if some are given."""
         known = other.changed if other else {}
