@@ -327,8 +327,11 @@ def test_wrong_usage_is_one_sentence(folders, tmp_path, monkeypatch, capsys, arg
 
 def test_a_port_in_use_is_one_sentence(servers, folders, capsys):
     port = servers("arm").host.rpartition(":")[2]
+    priority = os.nice(0)
     assert main(["explore", str(folders["arm-ns"]), "--no-open", "--port", port]) == 2
     assert f"The port {port} cannot be used" in capsys.readouterr().err
+    # Only a server that serves gives way to other processes.
+    assert os.nice(0) == priority
 
 
 def test_the_server_ends_with_its_worker(folders):

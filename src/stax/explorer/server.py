@@ -290,11 +290,11 @@ def serve(
     """
     import uvicorn
 
-    # A run that goes on beside the server comes first.
-    with suppress(OSError, AttributeError):
-        os.nice(_NICENESS)
     explored = Explored(paths, trust=trust)
     with listen(port) as listening:
+        # A run that goes on beside the server comes first.
+        with suppress(OSError, AttributeError):
+            os.nice(_NICENESS)
         taken = int(listening.getsockname()[1])
         token = secrets.token_urlsafe(24)
         app = make_app(explored, token=token, port=taken, control=control)
