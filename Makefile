@@ -37,7 +37,7 @@ demo: $(DEMO_STAMP)
 # Two files of tests at a time, the longest first (tests/conftest.py). The tests of a file run one after the other, since they share
 # what they set up.
 test: setup
-	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
+	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder --durations 25
 
 check: setup
 	$(BIN)/ruff check .
