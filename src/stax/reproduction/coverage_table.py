@@ -41,7 +41,14 @@ def coverage_table(runs: PaperRuns, after: Callable[[int], PaperRuns]) -> list[s
     return [*lines, "", _RULE, *(["", "Why figures differ:", "", *why] if why else [])]
 
 
-REASONS: dict[tuple[str, str], str] = {}
+_MUTATIONS = (
+    "the mutations, it seems. The paper gives them a standard deviation of 0.5, its published code 0.05; with 0.05 and all else as here, the"
+    " median after 500,000 evaluations is "
+)
+REASONS = {
+    ("redundant-arm", "ns"): f"{_MUTATIONS}92.5 % (5 seeds).",
+    ("redundant-arm", "serene"): f"{_MUTATIONS}86.7 % (4 seeds).",
+}
 """Why our coverage differs from the paper's figure, by task and method, with the evidence for it. Others are open."""
 _RULE = (
     "Coverage in %: of the paper means over 15 seeds, where it gives them; of ours medians over seeds, with a 95 % interval in brackets and"
