@@ -235,7 +235,8 @@ def test_a_changed_parameter_is_compared_with_the_records_of_the_page(records, t
     shutil.copytree(records, tmp_path / "records")
     for seed in (0, 1):
         folder = tmp_path / f"run-{seed}"
-        stax.run(ARM, algo="ns", budget=200, seed=seed, workers=1, out=folder, **{**LEARNING, "mutation_sigma": 0.25})
+        # Longer than the runs of the page.
+        stax.run(ARM, algo="ns", budget=500, seed=seed, workers=1, out=folder, **{**LEARNING, "mutation_sigma": 0.25})
         write_record(folder, tmp_path / "records")
     assert reproduce("all", "--records", tmp_path / "records", "--out", tmp_path / "page", *SETTINGS, "--quiet") == 0
     page = (tmp_path / "page" / "README.md").read_text(encoding="utf-8")
@@ -243,6 +244,7 @@ def test_a_changed_parameter_is_compared_with_the_records_of_the_page(records, t
     assert headings == ["## With mutation_sigma=0.25 instead of default"]
     rows = [line for line in page.partition(headings[0])[2].splitlines() if line.startswith("| Redundant Arm | NS |")]
     assert len(rows) == 1
+    assert "Coverage in % after 400 evaluations" in page.partition(headings[0])[2]
     unused = page.partition("## Records that this page does not use")[2]
     assert "mutation_sigma" not in unused
     # Of its method there is nothing to compare with.

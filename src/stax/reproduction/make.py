@@ -117,7 +117,12 @@ def make_all(items: Sequence[Item], choose: Choose, out: Path, *, command: str, 
     compared: list[str] = []
     for preset, changed in every.other_settings if tested else ():
         other = choose(items, preset=preset, changed=changed)
-        if other.groups.keys() & every.groups.keys():
+        common = other.groups.keys() & every.groups.keys()
+        if common:
+            # The runs of the page may be shorter.
+            longest = max(run.evaluations for place in common for run in every.groups[place].measured)
+            if longest < other.budget:
+                other = choose(items, preset=preset, changed=changed, budget=longest)
             unused &= set(other.unused)
             own, own_answers, other_answers = _compared(items, choose, other)
             compared += ["", *settings_section(own, other, own_answers, other_answers)]
