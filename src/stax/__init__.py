@@ -22,7 +22,7 @@ from stax.lazy_attributes import lazy_attributes
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 # With colorama installed, Numba otherwise writes the code that resets a terminal's colours to stdout when Python ends.
 os.environ.setdefault("NUMBA_DISABLE_ERROR_MESSAGE_HIGHLIGHTING", "1")
-# Nor should pygame, with which Gymnasium draws, greet on stdout.
+# Without this, pygame, with which Gymnasium draws, prints a banner to stdout when it is imported.
 os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
 
 from stax.errors import InvalidInputError

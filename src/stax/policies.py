@@ -25,14 +25,14 @@ def network_genome_size(sizes: Sequence[int]) -> int:
 
 
 def picture_features(side: int, channels: int, filters: Sequence[int]) -> int:
-    """How many numbers the convolutions make of a picture (side, side, channels), with so many filters in each layer."""
+    """Return how many numbers the convolutions make of a picture (side, side, channels), with so many filters in each layer."""
     for _ in filters:
         side = (side + 1) // 2
     return side * side * (filters[-1] if filters else channels)
 
 
 def convolutions_genome_size(channels: int, filters: Sequence[int]) -> int:
-    """How many numbers convolutions of a picture with so many channels take."""
+    """Return the number of values that the convolutions take in a genome, for a picture with so many channels."""
     return sum(9 * before * after + 1 for before, after in pairwise((channels, *filters)))
 
 
@@ -85,7 +85,7 @@ def act_each(genomes, rows, sizes, inputs, outputs):
 
 @inner
 def convolve(genome, start, side, channels, filters, picture, features):
-    """One layer of convolutions, whose weights begin at `start`: from `picture` to `features`, both flat (row, column, channel)."""
+    """Compute one layer of convolutions from `picture` to `features`, both flat (row, column, channel); weights begin at `start`."""
     half = (side + 1) // 2
     bias = genome[start + 9 * channels * filters]
     for y in range(half):
@@ -112,7 +112,7 @@ def convolve(genome, start, side, channels, filters, picture, features):
 
 @kernel
 def see_each(genomes, rows, side, channels, sizes, pictures, outputs):
-    """One pass through several networks of one shape that begin with convolutions, each with a picture of its own.
+    """Compute one pass through several networks of one shape that begin with convolutions, each with a picture of its own.
 
     Row k of `outputs` is what the network of `genomes[rows[k]]` makes of row k of `pictures`, flat (side, side, channels[0]), whatever
     the other rows are. `channels` are those of the picture and of every layer of convolutions, `sizes` those of the layers behind.

@@ -360,7 +360,7 @@ def test_a_running_run_is_followed_and_the_view_stays(open_tab, folders, tmp_pat
     from explorer_server import environment
 
     folder = tmp_path / "run"
-    command = [sys.executable, "-m", "stax", "run", "redundant-arm", "--algo", "ns", "--budget", "150000", "--workers", "1"]
+    command = [sys.executable, "-m", "stax", "run", "redundant-arm", "--algo", "ns", "--budget", "60000", "--workers", "1"]
     command += ["--set", "checkpoint_seconds=1", "--quiet", "--out", str(folder)]
     run = subprocess.Popen(command, stdout=subprocess.DEVNULL, env=environment())
     while not (folder / "summary.json").is_file():
@@ -377,7 +377,7 @@ def test_a_running_run_is_followed_and_the_view_stays(open_tab, folders, tmp_pat
         assert tab.page.locator("#colour").input_value() == "novelty"
         assert run.wait(timeout=300) == 0
         tab.until(lambda: tab.text("[data-tile=status] b") == "finished")
-        tab.until(lambda: tab.text("[data-count=left]").endswith("· 150,000 evaluations"))
+        tab.until(lambda: tab.text("[data-count=left]").endswith("· 60,000 evaluations"))
     finally:
         server.end()
         run.kill()

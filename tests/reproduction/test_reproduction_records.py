@@ -186,7 +186,7 @@ def test_what_is_missing_is_named_on_the_page(records, tmp_path):
     assert "TAXONS, STAX, STAX_ef on Redundant Arm" in page
     assert page.count("This figure is left out.") == 5
     assert "no runs of STAX on Redundant Arm" in page
-    assert "Records that this page does not use" in page
+    assert "Records that no figure and no claim uses" in page
 
 
 # Pages
@@ -245,7 +245,7 @@ def test_a_changed_parameter_is_compared_with_the_records_of_the_page(records, t
     rows = [line for line in page.partition(headings[0])[2].splitlines() if line.startswith("| Redundant Arm | NS |")]
     assert len(rows) == 1
     assert "Coverage in % after 400 evaluations" in page.partition(headings[0])[2]
-    unused = page.partition("## Records that this page does not use")[2]
+    unused = page.partition("## Records that no figure and no claim uses")[2]
     assert "mutation_sigma" not in unused
     # Of its method there is nothing to compare with.
     assert "MOO-NR on Redundant Arm, 200 evaluations, preset published-code" in unused

@@ -76,7 +76,7 @@ class MeasuredGroup:
         return [run.exploration_coverage for run in self.measured if run.exploration_coverage is not None]
 
     def qd_score(self) -> list[Curve]:
-        """Empty for a task without a ground-truth descriptor, and if a run is a record, which does not hold the QD-score."""
+        """Empty for a task without a ground-truth descriptor."""
         found = [run.qd_score for run in self.measured if run.qd_score is not None]
         return found if len(found) == len(self.measured) else []
 
@@ -125,7 +125,7 @@ def compare_runs(
     mix_options: bool = False,
     progress: Progress | None = None,
 ) -> ComparedRuns:
-    """Groups finished runs by task and method, measures them, and tests every group against the reference of its task.
+    """Group finished runs by task and method, measure them, and test every group against the reference of its task.
 
     Args:
         runs: those to compare, by their folders or their records.
@@ -170,7 +170,7 @@ def _grid_cells(task: TaskRuns, notes: list[str]) -> int:
 
 
 def _values(task: TaskRuns, groups: Sequence[MeasuredGroup]) -> Iterator[tuple[str, str, dict[str, list[float]]]]:
-    """Every measure with its area and the values of every group, by seed, when the evaluations to compare at are done."""
+    """Yield every measure with its area and the values of every group, by seed, after the evaluations to compare at."""
     end = task.evaluations
 
     def ends(curves: Sequence[Curve]) -> list[float]:

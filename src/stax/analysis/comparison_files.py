@@ -58,7 +58,7 @@ def write_comparison(compared: ComparedRuns, folder: Path) -> list[Path]:
 
 
 def write_table(compared: ComparedRuns, path: Path) -> None:
-    """Return the table as CSV."""
+    """Write the table as a CSV file."""
     _write(path, csv_for_people(COLUMNS, table_rows(compared)))
 
 
@@ -73,7 +73,7 @@ def _write(path: Path, text: str) -> None:
 
 
 def table_rows(compared: ComparedRuns) -> Iterator[dict[str, Any]]:
-    """Return a row per task, measure, area and group; what was never reached or is not known is None."""
+    """Yield a row per task, measure, area and group; a value that was never reached or is not known is None."""
     for task in compared.tasks:
         for family in task.families:
             for finding in family:

@@ -46,7 +46,7 @@ def comparison_figures(compared: ComparedRuns) -> dict[str, Figure]:
 
 
 def coverage_figure(tasks: Sequence[TaskComparison]) -> Figure:
-    """Median coverage over evaluations with a band from the 10th to the 90th percentile, a panel per task."""
+    """Plot the median coverage over evaluations with a band from the 10th to the 90th percentile, a panel per task."""
     figure, panels = _panels(len(tasks), 3.6)
     for axes, task in zip(panels, tasks, strict=True):
         for group in task.groups:
@@ -59,7 +59,7 @@ def coverage_figure(tasks: Sequence[TaskComparison]) -> Figure:
 
 
 def reward_figure(tasks: Sequence[TaskComparison]) -> Figure:
-    """Median highest reward over evaluations with a band, a row per task and a column per reward area."""
+    """Plot the median highest reward over evaluations with a band, a row per task and a column per reward area."""
     columns = max(len(task.runs.areas) for task in tasks)
     figure = Figure(figsize=(3.6 * columns + 0.6, 2.9 * len(tasks) + 0.9), layout="constrained")
     grid = figure.add_gridspec(len(tasks), columns)
@@ -125,7 +125,7 @@ def _panels(count: int, high: float, wide: float = 4.2) -> tuple[Figure, list[Ax
 def draw_course(
     axes: Axes, group: MeasuredGroup, curves: Sequence[Curve], *, evaluations: int, groups: int, unit: float = 1
 ) -> None:
-    """The median of several runs over their evaluations, and the band from the 10th to the 90th percentile.
+    """Draw the median of several runs over their evaluations, and the band from the 10th to the 90th percentile.
 
     Args:
         axes: where to draw.

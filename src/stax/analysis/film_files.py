@@ -37,7 +37,7 @@ def png_bytes(picture: Picture) -> bytes:
 
 
 def gif_bytes(frames: Sequence[Picture], fps: int, *, hold: float = HOLD_SECONDS) -> bytes:
-    """Frames of one size as a GIF file that plays for ever.
+    """Return frames of one size as a GIF file that plays for ever.
 
     Args:
         frames: (height, width, 3) uint8 each; they may be drawn as they are asked for.
@@ -66,7 +66,7 @@ def gif_bytes(frames: Sequence[Picture], fps: int, *, hold: float = HOLD_SECONDS
 
 
 def mp4_bytes(frames: Sequence[Picture], fps: int, *, hold: float = HOLD_SECONDS) -> bytes:
-    """Frames of one size as an MP4 film (H.264), as every browser plays it; a side of odd length grows by a pixel."""
+    """Return frames of one size as an MP4 film (H.264), which every browser plays; a side of odd length grows by a pixel."""
     require_extra("video", "An .mp4 film")
     import av
     from av.video.stream import VideoStream
@@ -97,7 +97,7 @@ def _check_film(frames: Sequence[Picture], fps: int) -> None:
 
 
 def _spread(count: int, most: int) -> list[int]:
-    """Numbers below `count`, evenly spread, the first and the last among them."""
+    """Return numbers below `count`, evenly spread, including the first and the last."""
     return [int(number) for number in np.unique(np.round(np.linspace(0, count - 1, most)))]
 
 

@@ -61,7 +61,7 @@ class TaskRuns:
     groups: list[RunGroup]
 
     def find(self, name: str) -> RunGroup:
-        """The group with this label, or the only one of this method."""
+        """Return the group with this label, or the only one of this method."""
         labelled = [group for group in self.groups if group.label == name]
         of_method = [group for group in self.groups if group.algo == name]
         if labelled or len(of_method) == 1:
@@ -75,7 +75,7 @@ class TaskRuns:
 def group_runs(
     runs: Sequence[AnyRun], *, budget: int | None = None, mix_options: bool = False
 ) -> tuple[list[TaskRuns], list[str]]:
-    """The runs of every task, and sentences on what a reader should know; refuses what cannot be compared.
+    """Return the runs of every task, and sentences on what a reader should know; refuse runs that cannot be compared.
 
     Args:
         runs: all finished.
@@ -158,7 +158,7 @@ def check_same_description(name: str, runs: Sequence[AnyRun]) -> None:
 
 
 def _evaluations(name: str, runs: Sequence[AnyRun], budget: int | None) -> int:
-    """After which the runs are measured."""
+    """Return the number of evaluations after which the runs are measured."""
     least = min(runs, key=lambda run: run.evaluations)
     if budget is not None:
         if budget > least.evaluations:
@@ -186,7 +186,7 @@ class _Draft:
 
     runs: list[AnyRun]
     changes: Values
-    """Return the parameters that differ from those of the method."""
+    """Parameters that differ from those of the method."""
     override: str
     """The campaign's name for these changes."""
 
@@ -246,7 +246,7 @@ def changed_parameters(run: AnyRun) -> Values:
 
 
 def check_seeds(runs: Sequence[AnyRun]) -> None:
-    """Runs that are alike in their seed, too, are the same run, and must not count twice."""
+    """Refuse a group in which two runs have the same seed: they are the same run, which must not count twice."""
     for one, next_one in pairwise(runs):
         if one.config.seed == next_one.config.seed:
             raise InvalidInputError(
@@ -299,7 +299,7 @@ def _label(algo: str, words: str) -> str:
 
 
 def in_words(values: Values) -> str:
-    """name=value, as `--set` takes them."""
+    """Return values as text: name=value, as `--set` takes them."""
     return ", ".join(f"{name}={setting_text(value)}" for name, value in sorted(entries(values)))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -38,7 +38,7 @@ Place = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 
 
 def draw_result(result: Result, path: str | Path) -> None:
-    """Draws a result into a PNG file, which is written whole or not at all."""
+    """Draw a result into a PNG file, which is written atomically."""
     with exits_as_failures(f"Task {result.task.name!r}"):
         figure = without_math(result_figure(result))
     with atomic_write(Path(path)) as file:
@@ -46,8 +46,10 @@ def draw_result(result: Result, path: str | Path) -> None:
 
 
 def result_figure(result: Result) -> Figure:
-    """Left the ends of both archives' policies, right coverage and rewards over the evaluations. Without a ground truth, policies lie
-    where the search saw them, and there is no coverage."""
+    """Plot the ends of both archives' policies on the left, and coverage and rewards over the evaluations on the right.
+
+    Without a ground truth, policies lie where the search saw them, and there is no coverage.
+    """
     layout = ConstrainedLayoutEngine(w_pad=0.12, h_pad=0.1, wspace=0.03, hspace=0.03)
     figure = Figure(figsize=(13, 6.6), layout=layout)
     figure.suptitle(_title(result), color=_INK, fontsize=14)
@@ -157,8 +159,11 @@ def _draw_descriptors(axes: Axes, result: Result) -> None:
 
 
 def by_components(archives: Sequence[PolicySet]) -> tuple[list[NDArray[np.float64]], str]:
-    """Places of policies where there is no ground truth, (n, 2) for each archive: along the two directions in which their descriptors
-    differ most, or for methods that compare nothing their genomes. And in words, which of the two."""
+    """Return places of policies for tasks without a ground truth, (n, 2) for each archive, and in words what they show.
+
+    The places lie along the two directions in which the policies' descriptors differ most; for methods that compare no behaviours,
+    those in which their genomes do.
+    """
     described = archives[0].descriptor.shape[1] > 0
     values = [archive.descriptor if described else archive.genome for archive in archives]
     both = np.concatenate(values)
@@ -200,29 +205,46 @@ def _places(task: Task, scene: Scene | None) -> Place:
     return in_picture
 
 
-def _draw_areas(axes: Axes, task: Task, place: Place, *, names: bool) -> None:
-    """Draw every reward area as what it is in the picture, with its name if `names`."""
+def area_ellipses(task: Task, place: Place) -> Iterator[tuple[str, str, NDArray[np.float64], float, float]]:
+    """Yield every reward area as what it is in a picture: name, colour, middle, and half of its width and height."""
     for number, area in enumerate(task.reward_areas):
-        if area.center is None or area.radius is None:
+        if area.center is None or area.radius is None or len(area.center) != 2:
             continue
         corners = np.array([area.center] * 3, np.float64)
         corners[1, 0] += area.radius
         corners[2, 1] += area.radius
         middle, beside, above = place(corners)
-        width, height = 2 * float(np.linalg.norm(beside - middle)), 2 * float(np.linalg.norm(above - middle))
-        color = _area_color(number)
+        yield (
+            area.name,
+            area_color(number),
+            middle,
+            float(np.linalg.norm(beside - middle)),
+            float(np.linalg.norm(above - middle)),
+        )
+
+
+def _draw_areas(axes: Axes, task: Task, place: Place, *, names: bool) -> None:
+    """Draw every reward area as what it is in the picture, with its name if `names`."""
+    for name, color, middle, width, height in area_ellipses(task, place):
         for fill, opacity, order in ((True, 0.18, 1), (False, 1.0, 3.5)):
             axes.add_patch(
                 Ellipse(
-                    (middle[0], middle[1]), width, height, fill=fill, color=color, alpha=opacity, linewidth=1.6, zorder=order
+                    (middle[0], middle[1]),
+                    2 * width,
+                    2 * height,
+                    fill=fill,
+                    color=color,
+                    alpha=opacity,
+                    linewidth=1.6,
+                    zorder=order,
                 )
             )
         if not names:
             continue
         # Below the area, where it hides none of the area's policies.
-        low = middle[1] + height / 2 * (1 if axes.yaxis_inverted() else -1)
-        name = axes.annotate(area.name, (middle[0], low), (0, -4), textcoords="offset points", ha="center", va="top", zorder=5)
-        name.set(color=color, fontsize=11, path_effects=[withStroke(linewidth=3.5, foreground="white")])
+        low = middle[1] + height * (1 if axes.yaxis_inverted() else -1)
+        text = axes.annotate(name, (middle[0], low), (0, -4), textcoords="offset points", ha="center", va="top", zorder=5)
+        text.set(color=color, fontsize=11, path_effects=[withStroke(linewidth=3.5, foreground="white")])
 
 
 def _draw_histogram(axes: Axes, result: Result) -> None:
@@ -236,7 +258,7 @@ def _draw_histogram(axes: Axes, result: Result) -> None:
     for number, area in enumerate(result.task.reward_areas):
         if area.center is not None and area.radius is not None:
             left, right = area.center[0] - area.radius, area.center[0] + area.radius
-            axes.axvspan(left, right, color=_area_color(number), alpha=0.18, linewidth=0, label=area.name)
+            axes.axvspan(left, right, color=area_color(number), alpha=0.18, linewidth=0, label=area.name)
     axes.set(xlim=(low, high), xlabel=truth_names(result.task)[0], ylabel="policies")
     axes.yaxis.set_major_locator(MaxNLocator(integer=True))
     _tidy(axes)
@@ -263,7 +285,7 @@ def _draw_rewards(axes: Axes, result: Result) -> None:
         axes.plot(
             evaluations,
             rewards,
-            color=_area_color(number),
+            color=area_color(number),
             linewidth=2,
             drawstyle="steps-post",
             label=f"{area.name}: {best}",
@@ -276,7 +298,8 @@ def _draw_rewards(axes: Axes, result: Result) -> None:
     _tidy(axes)
 
 
-def _area_color(number: int) -> str:
+def area_color(number: int) -> str:
+    """Return the colour of a reward area."""
     return AREA_COLORS[number % len(AREA_COLORS)]
 
 

@@ -114,7 +114,7 @@ class Film(Sequence[Picture]):
         return frame
 
     def _cell(self, number: int, step: int) -> Picture:
-        """A scene and what stands below it."""
+        """Draw one policy's scene at a step, with its lines of text below."""
         if number in self._ends and step >= self.replays[number].steps:
             return self._ends[number]
         replay = self.replays[number]
@@ -130,7 +130,7 @@ class Film(Sequence[Picture]):
 
 
 def strip(task: Task, replays: Sequence[Replay], *, size: int | None = None, every: int | None = None) -> Picture:
-    """Moments of a rollout side by side, the start first and the end last; a row per policy.
+    """Draw moments of a rollout side by side, the start first and the end last; a row per policy.
 
     Args:
         task: the task, which must have a `render` or a `film`.
@@ -239,7 +239,7 @@ class _Lettering:
         return lines * self._line + self._margin
 
     def lines(self, lines: Sequence[tuple[Words, Words]], width: int) -> Picture:
-        """White paper with lines that have something at their left and something at their right end."""
+        """Draw lines of text on a white picture, each with words at its left and at its right end."""
         paper = Image.new("RGB", (width, self.height(len(lines))), _WHITE)
         pen = ImageDraw.Draw(paper)
         for number, (left, right) in enumerate(lines):
@@ -250,7 +250,7 @@ class _Lettering:
         return np.asarray(paper)
 
     def _fitting(self, left: Words, right: Words, width: int) -> tuple[str, str]:
-        """The most words that have room; the left end is cut where not even the fewest have."""
+        """Return the longest words that fit into the width; if not even the shortest do, the left ones alone, cut."""
         for shorter in range(max(len(left), len(right))):
             first, second = _said(left, shorter), _said(right, shorter)
             if self._font.getlength(f"{first}   {second}" if second else first) <= width:

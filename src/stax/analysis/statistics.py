@@ -217,7 +217,7 @@ class Comparison:
     p_holm: float | None
     """Corrected for the family."""
     smallest_p_holm: float
-    """Return the smallest possible corrected p for samples of these sizes, if all comparisons of the family were as clear."""
+    """Smallest possible corrected p for samples of these sizes, if all comparisons of the family were as clear."""
     superiority: float
     """A: how often the sample's values are above the other's."""
     effect: str

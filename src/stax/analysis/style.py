@@ -24,7 +24,7 @@ INK, PALE = "#33363d", "#e4e6ea"
 LINE_STYLES: dict[str, Any] = {"solid": "-", "dashed": (0, (5, 2))}
 """Matplotlib's values for the line styles of methods."""
 MARKERS = ("", "o", "s", "^", "D", "v", "P", "X")
-"""Line styles of one method with different parameters."""
+"""Markers on the lines of one method, one for each set of parameters."""
 FORMATS = ("png", "pdf")
 LINE_WIDTH = 2.0
 _SHADES = (0.0, -0.35, 0.35, -0.65, 0.7)
@@ -41,7 +41,7 @@ def method_color(algo: str, number: int = 0) -> tuple[float, float, float]:
 
 
 def tidy(axes: Axes, *, evaluations: bool = True) -> None:
-    """Axes as all our plots have them.
+    """Give axes the style that all our plots have.
 
     Args:
         evaluations: whether the horizontal axis counts evaluations.
@@ -66,7 +66,7 @@ def start_at_zero(axes: Axes) -> None:
 
 
 def short_number(value: float, _: Any = None) -> str:
-    """Thousands and millions by their letters, so that they have room side by side."""
+    """Return a number as text, with k for thousands and M for millions, so that labels fit side by side."""
     for size, letter in ((1e6, "M"), (1e3, "k")):
         if abs(value) >= size:
             return f"{value / size:g}{letter}"
@@ -79,7 +79,7 @@ def band_opacity(groups: int) -> float:
 
 
 def method_order(label: str) -> tuple[int, str]:
-    """Sorts labels, which begin with a method's name, as methods are sorted everywhere."""
+    """Return a key that sorts labels, which begin with a method's name, in the usual order of the methods."""
     names = list(METHOD_COLORS)
     algo = label.partition(" (")[0]
     return names.index(algo) if algo in names else len(names), label
@@ -126,7 +126,7 @@ def without_math(figure: Figure) -> Figure:
 
 
 def save_figure(figure: Figure, path: Path) -> list[Path]:
-    """Writes a figure as PNG and as PDF, beside each other under this name; the same figure gives the same bytes."""
+    """Save a figure as PNG and as PDF under this name, and return both files; the same figure gives the same bytes."""
     written = []
     without_math(figure)
     for kind in FORMATS:

@@ -113,7 +113,7 @@ class Course:
 
 
 class CampaignDisplay(Display):
-    """Shows nothing but failures; the other two are built on it. It is called as `do_campaign` calls it."""
+    """Shows nothing but failures; the other two are built on it. It is called as `CampaignWork` calls it."""
 
     def __init__(self, course: Course) -> None:
         super().__init__()

@@ -12,17 +12,18 @@ from rich.text import Text
 from stax.cli.live_screen import LiveScreen, bar, title
 from stax.cli.progress import Progress, archives, heading, rewards
 from stax.cli.text_plots import plot, sparkline
+from stax.search.vocabulary import Phase
 from stax.wording import clock_time, counted, percent
 
 if TYPE_CHECKING:
     from stax.search.search import Search
 
 _PHASES = {
-    "initial population": "initial population",
-    "exploration": "exploration",
-    "training": "training the autoencoder",
-    "bootstrap": "bootstrap of new emitters",
-    "emitters": "emitters climb rewards",
+    Phase.INITIAL_POPULATION: "initial population",
+    Phase.EXPLORATION: "exploration",
+    Phase.TRAINING: "training the autoencoder",
+    Phase.BOOTSTRAP: "bootstrap of new emitters",
+    Phase.EMITTERS: "emitters climb rewards",
 }
 _MOST_AREA_LINES = 4
 _FACTS_WIDTH = 86

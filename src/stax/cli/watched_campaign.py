@@ -9,7 +9,7 @@ from stax.cli.campaign_display import CampaignDisplay, Course, choose_display
 from stax.cli.interruption import Requests
 from stax.runs.campaign import TABLE, Campaign, CampaignRun
 from stax.runs.campaign_processes import LOGS, LocalProcesses
-from stax.runs.campaign_work import Place, do_campaign
+from stax.runs.campaign_work import CampaignWork, Place
 from stax.runs.status import RunStatus
 from stax.streams import print_message
 from stax.wording import clock_time, counted
@@ -44,7 +44,7 @@ def do_watched(
             finished(run)
 
     with _requests_to_stop(display) as requests, display:
-        do_campaign(campaign, place, watch=watch, asked=requests.count, skip_failed=skip_failed)
+        CampaignWork(campaign, place, watch, skip_failed).do(requests.count)
     if requests.count():
         begun = sum(run.status is RunStatus.INTERRUPTED for run in campaign.runs)
         kept = f", {begun} of these begun" if begun else ""

@@ -7,13 +7,12 @@ import os
 import sys
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, redirect_stdout
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from stax.cli.interruption import Requests, requests_to_stop, was_interrupted
 from stax.cli.progress import Progress, choose_progress
-from stax.compiling import compile_quietly
 from stax.errors import InvalidInputError, in_one_line
 from stax.extras import require_extra
 from stax.runs.callbacks import Callback
@@ -40,13 +39,9 @@ def watch(
     search: Callable[[Progress, Requests], Result], folder: Path, config: RunConfig, *, quiet: bool, workers: int
 ) -> None:
     """Run a search, show how it goes, and draw and sum up what it has found."""
-    if quiet:
-        compile_quietly()
     progress = choose_progress(quiet=quiet, preset=config.preset, workers=workers)
     try:
-        # Standard output carries only the path of the folder: what a user's own task prints goes to standard error.
-        shown = _warnings_in_one_line(quiet=quiet)
-        with redirect_stdout(sys.stderr), shown, requests_to_stop(progress) as requests, progress:
+        with _warnings_in_one_line(quiet=quiet), requests_to_stop(progress) as requests, progress:
             result = search(progress, requests)
     except RunInterrupted as interrupted:
         raise KeyboardInterrupt(
@@ -61,8 +56,7 @@ def watch(
         # Some subclasses cannot be made from a message, such as NumPy's own for memory.
         error_type = next(known for known in (RuntimeError, MemoryError, InvalidInputError) if isinstance(error, known))
         raise error_type(f"{error}{'' if str(error).endswith('.') else '.'} It is kept{hint}") from error
-    with redirect_stdout(sys.stderr):
-        draw(result, folder, config)
+    draw(result, folder, config)
     if not quiet:
         from stax.cli.summary import summary_lines
 

@@ -17,6 +17,7 @@ import numpy as np
 from stax import __version__
 from stax.errors import printable
 from stax.runs.result import Result
+from stax.runs.status import RunStatus
 from stax.search.methods import find_method
 from stax.wording import counted, duration, percent
 
@@ -104,7 +105,7 @@ def _introduction(result: Result, folder: Path) -> Iterator[str]:
         f" {result.evaluations:,} evaluations of the task {as_text(result.task.name)}: {kept}. The method: {method.about}."
     )
     yield ""
-    if result.status != "finished":
+    if result.status != RunStatus.FINISHED:
         yield f"The run was {as_text(result.status)}: its budget of {result.budget:,} evaluations is not spent."
         yield ""
     if (folder / "archives.png").is_file():

@@ -17,6 +17,7 @@ from stax.explorer.content import aligned, kept_policies, principal_components, 
 from stax.explorer.data import RunData, read_progress, read_run, stamp
 from stax.explorer.packing import pack, unpack
 from stax.explorer.worker import Worker
+from stax.runs.status import RunStatus
 from stax.search.policy_set import PolicySet
 from stax.search.vocabulary import ORIGINS
 
@@ -123,7 +124,7 @@ class Explored:
                 version, summary_version = stamp(run.path)
                 known = self._status.get(run.number)
                 # A run that has ended is read once; of one that goes on, the lock tells whether it still does.
-                if known is None or known[0] != summary_version or known[1].get("status") == "running":
+                if known is None or known[0] != summary_version or known[1].get("status") == RunStatus.RUNNING:
                     status, summary = read_progress(run.path)
                     wanted = ("evaluations", "coverage", "max_reward", "novelty_archive_size", "reward_archive_size")
                     known = summary_version, {"status": status, **{name: summary.get(name) for name in wanted}}

@@ -116,7 +116,7 @@ class Worker:
 
 
 def _environment() -> dict[str, str]:
-    """Return the environment with this process's import path, and one thread for each library."""
+    """Return this process's environment variables, changed for the worker: the same import path, and one thread for OpenMP."""
     path = os.pathsep.join(entry for entry in sys.path if entry)
     return {**os.environ, "PYTHONPATH": path, "PYTHONSAFEPATH": "1", "OMP_NUM_THREADS": "1"}
 

@@ -20,9 +20,9 @@ from stax.analysis.statistics import (
     sign_test_p,
     superiority,
 )
-from stax.reproduction.evidence import Evidence, Measure, Panel, name_of, panels
+from stax.reproduction.evidence import Evidence, Measure, Panel, panels
 from stax.reproduction.plan import MINIMUM_SEEDS
-from stax.reproduction.results import title
+from stax.reproduction.results import name_of, title
 
 Verdict = Literal["agrees", "differs", "cannot be told", "by construction"]
 AGREES: Verdict = "agrees"

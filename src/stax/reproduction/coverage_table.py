@@ -37,13 +37,13 @@ def coverage_table(runs: PaperRuns, after: Callable[[int], PaperRuns]) -> list[s
             verdict = _verdict(by_budget, task, key)
             lines.append("| " + " | ".join([title(task), name_of(key), shown, *cells, verdict]) + " |")
             if verdict == DIFFERS:
-                why.append(f"- {name_of(key)} on {title(task)}: {reasons.get((task, key), OPEN)}")
+                why.append(f"- {name_of(key)} on {title(task)}: {reasons.get((task, key), f'{OPEN}; we do not know why.')}")
     return [*lines, "", _RULE, *(["", "Why figures differ:", "", *why] if why else [])]
 
 
 _MUTATIONS = (
-    "the mutations, it seems. The paper gives them a standard deviation of 0.5, its published code 0.05; with 0.05 and all else as here, the"
-    " median after 500,000 evaluations is "
+    "probably the size of mutations. Their standard deviation is 0.5 in the paper and 0.05 in its published code. With 0.05 and all other"
+    " parameters as here, the median after 500,000 evaluations is "
 )
 REASONS = {
     ("redundant-arm", "ns"): f"{_MUTATIONS}92.5 % (5 seeds).",
@@ -51,8 +51,8 @@ REASONS = {
 }
 """Why our coverage differs from the paper's figure, by task and method, with the evidence for it. Others are open."""
 _RULE = (
-    "Coverage in %: of the paper means over 15 seeds, where it gives them; of ours medians over seeds, with a 95 % interval in brackets and"
-    f" the number of seeds. The verdict on a figure needs {PAPER_BUDGET:,} evaluations and {MINIMUM_SEEDS} seeds: it agrees if the"
+    "Coverage in %: of the paper means over 15 seeds, where it gives them; of ours medians over seeds, with the number of seeds, and with"
+    f" a 95 % interval in brackets if there are at least {MINIMUM_SEEDS}. The verdict on a figure needs {PAPER_BUDGET:,} evaluations and {MINIMUM_SEEDS} seeds: it agrees if the"
     f" interval lies within {COVERAGE_MARGIN:g} points of the paper's figure, and differs if it lies beyond them."
 )
 
@@ -62,7 +62,7 @@ def coverage_cell(runs: PaperRuns, task: str, key: str) -> str:
     if not runs.has(task, key):
         return ""
     sample = runs.coverage(task, key)
-    interval = median_interval(sample)
+    interval = median_interval(sample) if len(sample) >= MINIMUM_SEEDS else None
     within = f" [{interval[0]:.1f}, {interval[1]:.1f}]" if interval else ""
     return f"{np.median(sample):.1f}{within} ({len(sample)})"
 

@@ -17,8 +17,7 @@ from stax.analysis.splits import Split
 from stax.analysis.statistics import median_interval
 from stax.reproduction.learned_figures import SimilarityValues
 from stax.reproduction.plan import MINIMUM_SEEDS, PAPER_BUDGET, TASKS
-from stax.reproduction.results import PaperRuns, title
-from stax.reproduction.results import name_of as variant_name
+from stax.reproduction.results import PaperRuns, name_of, title
 from stax.wording import counted
 
 COVERAGE_MARGIN, REWARD_MARGIN = 3.0, 0.05
@@ -61,11 +60,11 @@ class Evidence:
         return self.runs.has(task, _owner(key)) and bool(self._measured(task, key))
 
     def evaluations(self, task: str, keys: Sequence[str]) -> int:
-        """The largest number of evaluations that all runs of these methods have done."""
+        """Return the largest number of evaluations that all runs of these methods have done."""
         return min(run.evaluations for key in keys for run in self._measured(task, key))
 
     def budgets(self, task: str, keys: Sequence[str]) -> list[int]:
-        """The numbers of evaluations that these runs have done, each once."""
+        """Return the numbers of evaluations that these runs have done, each once."""
         return sorted({run.evaluations for key in keys for run in self._measured(task, key)})
 
     def _measured(self, task: str, key: str) -> list[Measured]:
@@ -74,11 +73,6 @@ class Evidence:
 
 def _owner(key: str) -> str:
     return "stax" if key == RANDOM else key
-
-
-def name_of(key: str) -> str:
-    """Return the paper's name of a method."""
-    return RANDOM if key == RANDOM else variant_name(key)
 
 
 # Measures
@@ -111,7 +105,7 @@ class Measure:
         return f"{value:+.{self.digits}f}"
 
     def evaluations(self, common: int) -> int:
-        """The number of evaluations at which it is taken if the runs have so many in common."""
+        """Return the number of evaluations at which the measure is taken if the runs have so many in common."""
         return min(int(self.share * common), self.horizon or common)
 
 
@@ -250,7 +244,7 @@ class Panel:
         return f"{title(self.task)}, {self.measure.name}{area} at {self.evaluations:,}"
 
     def value(self, key: str) -> str:
-        """A method's median, and its 95 % interval if there is one."""
+        """Return a method's median as text, with its 95 % interval if there is one."""
         sample = self.samples[key]
         if not sample:
             return f"{name_of(key)} no value"

@@ -165,7 +165,7 @@ def _name_places(axes: Axes, names: Sequence[str]) -> None:
 
 
 def head(figure: Figure, runs: PaperRuns, about: str, ends_of: Sequence[str] = ()) -> None:
-    """Return the caption: what is shown, and what was run, so that a quick look is not taken for the paper's experiment.
+    """Set the figure's title: what is shown, and what was run, so that a quick look is not taken for the paper's experiment.
 
     Args:
         figure: the figure.

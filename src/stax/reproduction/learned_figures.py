@@ -22,7 +22,7 @@ class SimilarityValues:
 
 
 def similarities(runs: PaperRuns) -> dict[str, SimilarityValues]:
-    """Draw the similarity of learned and of random descriptors, on every task."""
+    """Return the similarity of learned and of random descriptors to the ground truth, for each task."""
     found = {}
     for task in runs.tasks(("stax",)):
         measured = [record.learned for record in runs.records(task, "stax") if record.learned is not None]

@@ -69,4 +69,4 @@ def unused_records(runs: PaperRuns) -> list[str]:
     """Return the records besides those used, as Markdown."""
     if not runs.unused:
         return []
-    return ["", "## Records that this page does not use", "", *(f"- {markdown_text(words)}" for words in runs.unused)]
+    return ["", "## Records that no figure and no claim uses", "", *(f"- {markdown_text(words)}" for words in runs.unused)]

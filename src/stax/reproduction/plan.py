@@ -29,7 +29,7 @@ PAPER_COVERAGE = {
 MINIMUM_SEEDS = 5
 """Seeds that every group of a claim needs; with fewer there is no verdict."""
 TASKS = {"curling": "Curling", "hard-maze": "HardMaze", "redundant-arm": "Redundant Arm"}
-"""The methods in the paper's order, with its names."""
+"""Tasks in the paper's order, with the names that the paper gives them."""
 
 
 @dataclass(frozen=True)

@@ -14,13 +14,6 @@ from stax.errors import printable
 from stax.reproduction.plan import TASKS, VARIANTS
 
 
-class MissingRuns(LookupError):
-    """There are no runs of a method, or of any, on a task."""
-
-    def __init__(self, task: str, key: str | None = None) -> None:
-        super().__init__(f"There are no runs {f'of {name_of(key)} ' if key else ''}on {title(task)}.")
-
-
 @dataclass(frozen=True, eq=False)
 class PaperRuns:
     """Runs by task and method, each with its course up to the same number of evaluations."""
@@ -40,9 +33,7 @@ class PaperRuns:
     """Further presets, and parameters that are not theirs, that there are records of, of the same methods."""
 
     def group(self, task: str, key: str) -> MeasuredGroup:
-        """Return the runs of a method on a task, or raise `MissingRuns`."""
-        if (task, key) not in self.groups:
-            raise MissingRuns(task, key)
+        """Return the runs of a method on a task, which must exist."""
         return self.groups[task, key]
 
     def has(self, task: str, *keys: str) -> bool:
@@ -74,9 +65,7 @@ class PaperRuns:
         return [curve.last for curve in self.group(task, key).max_reward(area)]
 
     def areas(self, task: str) -> list[str]:
-        group = next((group for (of_task, _), group in self.groups.items() if of_task == task), None)
-        if group is None:
-            raise MissingRuns(task)
+        group = next(group for (of_task, _), group in self.groups.items() if of_task == task)
         return [area.name for area in group.group.runs[0].task.reward_areas]
 
     def best(self, task: str, key: str) -> AnyRun:
@@ -124,4 +113,5 @@ def title(task: str) -> str:
 
 
 def name_of(key: str) -> str:
-    return VARIANTS[key].name
+    """Return the paper's name of a method; other keys stand for themselves."""
+    return VARIANTS[key].name if key in VARIANTS else key

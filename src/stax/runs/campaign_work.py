@@ -70,28 +70,16 @@ Watch = Callable[[str, CampaignRun | None], None]
 """Called with "begin" and a run, "end" and a run, and every now and then with "turn" and nothing."""
 
 
-def do_campaign(
-    campaign: Campaign,
-    place: Place,
-    *,
-    watch: Watch,
-    asked: Callable[[], int] = lambda: 0,
-    skip_failed: bool = False,
-) -> None:
-    """Do all runs that are not finished, and update the status of each.
+class CampaignWork:
+    """Does all runs of a campaign that are not finished, and updates the status of each.
 
     Args:
         campaign: the campaign, with the statuses of its runs up to date.
         place: where the runs are done.
         watch: called as runs begin, go on and end.
-        asked: returns how many times a stop was requested. After one request the runs stop at their next rest, after two they are
-            killed.
         skip_failed: whether runs that failed before are left out.
     """
-    _Work(campaign, place, watch, skip_failed).do(asked)
 
-
-class _Work:
     def __init__(self, campaign: Campaign, place: Place, watch: Watch, skip_failed: bool) -> None:
         self._campaign, self._place, self._watch = campaign, place, watch
         self._waiting = deque(campaign.to_do(skip_failed=skip_failed))
@@ -100,6 +88,12 @@ class _Work:
         self._last_reading = 0.0
 
     def do(self, asked: Callable[[], int]) -> None:
+        """Do the runs.
+
+        Args:
+            asked: returns how many times a stop was requested. After one request the runs stop at their next rest, after two they
+                are killed.
+        """
         _make_folder(self._campaign.out)
         heard = 0
         try:

@@ -9,12 +9,10 @@ from stax.search.making import make_search
 from stax.tasks.contract import Finding, checks
 from stax.tasks.task import Task
 
-ALGO = "stax"
-"""Method that a task is tried with, unless another is asked for."""
 _POLICIES = 12
 
 
-def check_for_search(task: Task, *, algo: str = ALGO, seed: int = 0) -> Iterator[Finding]:
+def check_for_search(task: Task, *, algo: str, seed: int) -> Iterator[Finding]:
     """Yield the findings about a task, each as soon as it is there; the last one is what a search of one population says.
 
     Args:

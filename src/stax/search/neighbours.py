@@ -113,7 +113,7 @@ class NeighbourIndex:
 
 
 def _directly(queries: Points, points: Points, k: int) -> NDArray[np.int64]:
-    """Return the distances of every query to every point."""
+    """Return the numbers (n, k) of the k points nearest to each query, in no particular order, by the distances to all points."""
     block = max(1, _BLOCK // len(points))
     parts = []
     for start in range(0, len(queries), block):

@@ -129,7 +129,7 @@ class Parameters(CheckedParameters):
     )
     container_gain: float = parameter(
         0.05,
-        "change of that distance in a generation as a share of it, for an empty container, with container_control=csc",
+        "relative change per generation of the distance that policies in the container keep, if it were empty, with container_control=csc",
         Number(0, 0.5, above=True),
         "K N",
     )
@@ -164,9 +164,7 @@ class Parameters(CheckedParameters):
     chunk_size: int = parameter(
         100, "evaluations the scheduler gives to a phase at a time", WholeNumber(1, MOST_EVALUATIONS), "K_Bud"
     )
-    emitters: bool | None = parameter(
-        None, "whether rewarding policies are climbed by emitters", OrNone(Flag(), "as the method does")
-    )
+    emitters: bool | None = parameter(None, "whether emitters improve rewarding policies", OrNone(Flag(), "as the method does"))
     emitter_population: int = parameter(6, "policies in an emitter's population", _TWO_POLICIES, "M_E")
     bootstrap_generations: int = parameter(
         6, "generations after which a new emitter is kept or discarded", _TWO_POLICIES, "lambda"
@@ -212,7 +210,11 @@ class Parameters(CheckedParameters):
     bandit_window: int = parameter(
         50, "last turns or chunks that emitter_choice=bandit and scheduler=adaptive decide by", WholeNumber(2, _MILLION)
     )
-    bandit_exploration: float = parameter(1.0, "how much these two value what they have tried little", Number(0, _MILLION))
+    bandit_exploration: float = parameter(
+        1.0,
+        "weight of exploration in emitter_choice=bandit and scheduler=adaptive: larger values favour choices that were tried rarely",
+        Number(0, _MILLION),
+    )
     grid_cells: int = parameter(
         50, "cells along each ground-truth dimension, for coverage and MAP-Elites", WholeNumber(1, 1000)
     )
@@ -230,7 +232,7 @@ class Parameters(CheckedParameters):
     )
     descriptor_moments: str = parameter(
         "even",
-        "which observations these are, if they are not all: evenly spread ones (even), or those before which most has changed (changing)",
+        "how descriptor_samples chooses observations: evenly spread (even), or those that differ most from the one before (changing)",
         Choice(MOMENTS),
     )
     sequence_size: int | None = parameter(
@@ -301,7 +303,7 @@ class Parameters(CheckedParameters):
         True, "whether the autoencoder sees the difference to the mean observation of its training set", Flag()
     )
     scale_observations: bool = parameter(
-        True, "whether that difference is divided by its standard deviation over the training set", Flag()
+        True, "whether centred observations are divided by their standard deviation over the training set", Flag()
     )
 
     @property

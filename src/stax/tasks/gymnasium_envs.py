@@ -45,7 +45,7 @@ class TaskEnv(gymnasium.Env[Observation, Action]):
         self._trail: list[NDArray[np.float64]] = []
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Observation, dict[str, Any]]:
-        """Puts everything at the start, which is always the same: the seed changes nothing."""
+        """Reset the simulation to its start, which is always the same: the seed changes nothing."""
         super().reset(seed=seed)
         with announcing(f"the simulator of {self.task.name}"):
             self._restart()
@@ -55,7 +55,7 @@ class TaskEnv(gymnasium.Env[Observation, Action]):
         return self._observation(), self._info(-1)
 
     def step(self, action: Action) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
-        """One step of the simulation."""
+        """Advance the simulation by one step."""
         self._check_running()
         action = self._check_action(action)
         with announcing(f"the simulator of {self.task.name}"):
@@ -71,14 +71,14 @@ class TaskEnv(gymnasium.Env[Observation, Action]):
         return self._observation(), reward, terminated, False, self._info(area)
 
     def render(self) -> NDArray[np.uint8] | None:
-        """The scene for people, with reward areas, start and the way so far."""
+        """Return a picture for people: the scene with reward areas, start and the path so far; None without a render mode."""
         if self.render_mode is None:
             return None
         self._check_reset()
         return self.task.render(self._state(), self.render_size, trail=np.array(self._trail))
 
     def picture(self) -> NDArray[np.uint8]:
-        """What an autoencoder sees of the state, (64, 64, 3)."""
+        """Return the picture of the current state that an autoencoder sees, (64, 64, 3)."""
         self._check_reset()
         picture: NDArray[np.uint8] = self.task.observe_states(self._state()[None])[0]
         return picture

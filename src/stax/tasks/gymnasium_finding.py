@@ -1,6 +1,6 @@
 """Gymnasium's environments by id: found and made, or refused in one sentence that says what to do.
 
-An id without a module is one of Gymnasium's own environments. All others are somebody's code and are named `module:id`. A run
+An id without a module is one of Gymnasium's own environments. All others are third-party code and are named `module:id`. A run
 folder that names one is therefore trusted only with `--trust`, and worker processes know which module to import.
 """
 
@@ -31,14 +31,18 @@ _PACKAGES = (
     ("highway_env", "highway-env", ("highway-", "merge-", "parking-", "roundabout-")),
 )
 """Modules that register environments when they are imported, what installs them, and how their ids begin."""
-_OURS = ("id", "disable_env_checker", "max_episode_steps", "render_mode")
+_RESERVED_KEYWORDS = ("id", "disable_env_checker", "max_episode_steps", "render_mode")
 """Keywords of `gymnasium.make` that the task sets itself."""
-_NAMED = 3
-"""Ids that are named to somebody who asked for one that is not there."""
+_MOST_SUGGESTIONS = 3
+"""Similar ids that the message about an unknown id suggests at most."""
 
 
 def find_environment(name: str) -> EnvSpec:
-    """What Gymnasium knows of an environment: `CartPole-v1`, or `module:id` for one that a module registers when it is imported."""
+    """Return Gymnasium's specification of an environment.
+
+    Args:
+        name: `CartPole-v1`, for instance, or `module:id` for an environment that a module registers when it is imported.
+    """
     module, _, environment = name.rpartition(":")
     if not environment or ":" in module or (":" in name and not module):
         raise InvalidInputError(
@@ -49,8 +53,8 @@ def find_environment(name: str) -> EnvSpec:
         _import(module, environment)
     found = registry.get(environment)
     if found is None:
-        raise InvalidInputError(_not_found(module, environment))
-    if not module and not _comes_along(found):
+        raise InvalidInputError(_not_found_message(module, environment))
+    if not module and not _is_built_in(found):
         raise InvalidInputError(
             f"Environment {environment!r} is none of Gymnasium's own; write gym:MODULE:{environment} with the module that registers it,"
             " so that workers can import it, too."
@@ -58,8 +62,8 @@ def find_environment(name: str) -> EnvSpec:
     return found
 
 
-def _comes_along(spec: EnvSpec) -> bool:
-    """Whether an environment is there without any other package. Others are code of somebody's, and a name must say so."""
+def _is_built_in(spec: EnvSpec) -> bool:
+    """Return whether an environment comes with Gymnasium or STAX; the name of any other must include the module that registers it."""
     target = spec.entry_point
     module = target.partition(":")[0] if isinstance(target, str) else getattr(target, "__module__", "")
     return module.partition(".")[0] in ("gymnasium", "stax")
@@ -67,7 +71,7 @@ def _comes_along(spec: EnvSpec) -> bool:
 
 def _import(module: str, environment: str) -> None:
     try:
-        # Some greet whoever imports them; what went wrong is in the exception.
+        # Some modules print to stderr or warn when they are imported; a failure is reported by its exception.
         with redirect_stderr(io.StringIO()), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             import_user_module(module)
@@ -89,19 +93,19 @@ def _import(module: str, environment: str) -> None:
         ) from error
 
 
-def _not_found(module: str, environment: str) -> str:
+def _not_found_message(module: str, environment: str) -> str:
     start = f"There is no environment {environment!r}"
     for package, install, beginnings in _PACKAGES:
         if not module and environment.startswith(beginnings):
             if find_spec(package):
                 return f"{start} unless {package} is imported; write gym:{package}:{environment}."
             return f"{start} unless {package} is installed (pip install {install}); then write gym:{package}:{environment}."
-    near = difflib.get_close_matches(environment, list(registry), _NAMED, cutoff=0.55)
+    near = difflib.get_close_matches(environment, list(registry), _MOST_SUGGESTIONS, cutoff=0.55)
     # An id without its version, or in other letters, is near enough, too.
     plain = environment.lower().partition("-v")[0]
     near += [known for known in registry if known.lower().partition("-v")[0] == plain and known not in near]
     said = (
-        f"near it {'are' if len(near) > 1 else 'is'} {', '.join(near[:_NAMED])}"
+        f"near it {'are' if len(near) > 1 else 'is'} {', '.join(near[:_MOST_SUGGESTIONS])}"
         if near
         else f"Gymnasium knows {len(registry)} others"
     )
@@ -112,7 +116,7 @@ def _not_found(module: str, environment: str) -> str:
 def make_environment(
     spec: EnvSpec, keywords: Mapping[str, Any], horizon: int | None, *, render: bool = False
 ) -> gymnasium.Env[Any, Any]:
-    """An environment without Gymnasium's own checks and clock, which cost time at every step; whoever steps it counts.
+    """Make an environment without Gymnasium's own checks and time limit, which cost time at every step; the caller counts the steps.
 
     Args:
         spec: as `find_environment` gives it.
@@ -121,7 +125,7 @@ def make_environment(
         render: whether it must be able to draw itself as an array.
     """
     for name in keywords:
-        if name in _OURS:
+        if name in _RESERVED_KEYWORDS:
             instead = {"max_episode_steps": "; give horizon", "render_mode": "; give observe"}.get(name, "")
             raise InvalidInputError(f"make must not have {name!r}, which the task sets itself{instead}.")
     if render:
@@ -153,13 +157,16 @@ def make_environment(
 
 
 def cannot_render(environment: str, modes: list[str]) -> str:
-    """In one sentence, why there are no pictures."""
+    """Return the message that an environment renders no pictures, with the render modes that it has."""
     can = f"it can only render {', '.join(repr(mode) for mode in modes)}" if modes else "it cannot render at all"
     return f"Environment {environment!r} cannot draw itself as an array ('rgb_array'): {can}."
 
 
 def _choose_offscreen_drawing() -> None:
-    """MuJoCo tries to open a window first, which takes long and fails where there is no screen."""
+    """Set MuJoCo and SDL to draw without a window where there is no screen.
+
+    MuJoCo otherwise tries to open a window first, which takes long and fails.
+    """
     if sys.platform.startswith("linux") and not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
         os.environ.setdefault("MUJOCO_GL", "egl")
         os.environ.setdefault("SDL_VIDEODRIVER", "dummy")

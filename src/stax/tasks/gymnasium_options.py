@@ -17,56 +17,56 @@ from stax.tasks.task import RewardArea, sample_steps
 
 _MOST_NEURONS, _MOST_LAYERS = 4096, 16
 _MOST_CONVOLUTIONS, _MOST_FILTERS = 6, 64
-_SIDES_OF, _LARGEST_SIDE = 16, 128
+_SIDE_MULTIPLE, _LARGEST_SIDE = 16, 128
 _MOST_SAMPLES = 1000
 _SLICE = re.compile(r"(\d*):(\d*)")
 
 
 def check_table(what: str, content: str, given: Any) -> dict[str, Any]:
-    """A table for the environment, which judges for itself what is in it."""
+    """Check that an option is a table and return it, empty for None; its entries are checked by the environment."""
     if given is None:
         return {}
     if not isinstance(given, Mapping) or not all(isinstance(name, str) for name in given):
         raise InvalidInputError(
             f"{what} must be a table of {content}, such as {what}.gravity = 9.8 or {what} = {{gravity = 9.8}}, not {shown(given)}."
         )
-    return {name: _as_written(value) for name, value in given.items()}
+    return {name: _with_lists(value) for name, value in given.items()}
 
 
-def _as_written(value: Any) -> Any:
-    """Lists of a configuration are tuples by now, but environments expect what was written."""
+def _with_lists(value: Any) -> Any:
+    """Return a value with lists in place of tuples, which a configuration holds although lists were written there."""
     if isinstance(value, Mapping):
-        return {name: _as_written(inner) for name, inner in value.items()}
-    return [_as_written(item) for item in value] if isinstance(value, (list, tuple)) else value
+        return {name: _with_lists(inner) for name, inner in value.items()}
+    return [_with_lists(item) for item in value] if isinstance(value, (list, tuple)) else value
 
 
 def check_hidden(given: Any) -> tuple[int, ...]:
-    """Neurons of the hidden layers."""
-    layers = () if given is None else _several(given)
+    """Check the numbers of neurons of the hidden layers and return them; none for None."""
+    layers = () if given is None else _as_tuple(given)
     if len(layers) > _MOST_LAYERS:
         raise InvalidInputError(f"hidden must be at most {_MOST_LAYERS} layers, not {len(layers)}.")
     return tuple(check_whole("Each of hidden", size, 1, _MOST_NEURONS) for size in layers)
 
 
 def check_filters(given: Any) -> tuple[int, ...]:
-    """Filters of the layers of convolutions."""
-    layers = _several(given)
+    """Check the numbers of filters of the convolutional layers and return them."""
+    layers = _as_tuple(given)
     if not 1 <= len(layers) <= _MOST_CONVOLUTIONS:
         raise InvalidInputError(f"filters must be from 1 to {_MOST_CONVOLUTIONS} layers of convolutions, not {len(layers)}.")
     return tuple(check_whole("Each of filters", count, 1, _MOST_FILTERS) for count in layers)
 
 
 def check_picture_side(given: Any) -> int:
-    """Side of the picture that a policy is given, which an autoencoder must be able to halve four times."""
-    side = check_whole("picture_side", given, _SIDES_OF, _LARGEST_SIDE)
-    if side % _SIDES_OF:
-        raise InvalidInputError(f"picture_side must be a multiple of {_SIDES_OF}, not {side}.")
+    """Check the side of the picture that a policy is given and return it; an autoencoder must be able to halve it four times."""
+    side = check_whole("picture_side", given, _SIDE_MULTIPLE, _LARGEST_SIDE)
+    if side % _SIDE_MULTIPLE:
+        raise InvalidInputError(f"picture_side must be a multiple of {_SIDE_MULTIPLE}, not {side}.")
     return side
 
 
 def check_words(what: str, given: Any) -> tuple[str, ...]:
-    """One name or several."""
-    names = () if given is None else _several(given)
+    """Check one name or several and return them; none for None."""
+    names = () if given is None else _as_tuple(given)
     for name in names:
         if not isinstance(name, str) or not name:
             raise InvalidInputError(f"{what} must be a name or a list of names, not {shown(given)}.")
@@ -74,7 +74,7 @@ def check_words(what: str, given: Any) -> tuple[str, ...]:
 
 
 def check_indices(what: str, given: Any, size: int) -> NDArray[np.int64]:
-    """Places in a vector of this size: one, several, or a slice such as "2:5"; all for None."""
+    """Check indices into a vector of this size (one, several, or a slice such as "2:5") and return them; all for None."""
     if given is None:
         return np.arange(size)
     if isinstance(given, str):
@@ -83,14 +83,14 @@ def check_indices(what: str, given: Any, size: int) -> NDArray[np.int64]:
             raise InvalidInputError(f"{what} must be a list of indices or a slice such as '2:5', not {shown(given)}.")
         indices = np.arange(size)[int(part[1] or 0) : int(part[2] or size)]
     else:
-        indices = np.array([check_whole(f"Each of {what}", index, 0, size - 1) for index in _several(given)], np.int64)
+        indices = np.array([check_whole(f"Each of {what}", index, 0, size - 1) for index in _as_tuple(given)], np.int64)
     if not len(indices) or len(np.unique(indices)) < len(indices):
         raise InvalidInputError(f"{what} must be at least one index from 0 to {size - 1}, each once, not {shown(given)}.")
     return indices
 
 
 def check_samples(given: Any, horizon: int) -> NDArray[np.int64]:
-    """After how many steps there is a look: so many, evenly spread, or a list of them."""
+    """Return the steps after which an episode is observed, given as their count, evenly spread, or as a list."""
     if not isinstance(given, (list, tuple)):
         return sample_steps(horizon, check_whole("samples", given, 1, _MOST_SAMPLES)) + 1
     steps = [check_whole("Each of samples", step, 1, horizon) for step in given]
@@ -106,7 +106,7 @@ def check_number(what: str, given: Any) -> float:
 
 
 def check_bounds(given: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
-    """The lowest and the highest values."""
+    """Check pairs of a lowest and a highest value, and return all lowest and all highest values; None for None."""
     if given is None:
         return None
     if isinstance(given, (list, tuple)) and len(given) == 2 and all(isinstance(bound, Real) for bound in given):
@@ -125,7 +125,7 @@ def check_bounds(given: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]] 
 
 
 def check_areas(given: Any, dimensions: int) -> tuple[RewardArea, ...]:
-    """Reward areas from tables of a name, a centre and a radius."""
+    """Check tables of a name, a centre and a radius, and return them as reward areas."""
     allowed = "a list of tables with name, center and radius"
     if not isinstance(given, (list, tuple)) or not given:
         raise InvalidInputError(f"reward_areas must be {allowed}, not {shown(given)}.")
@@ -138,7 +138,7 @@ def check_areas(given: Any, dimensions: int) -> tuple[RewardArea, ...]:
         name, center = table["name"], table["center"]
         if not isinstance(name, str) or not name or name in {area.name for area in areas}:
             raise InvalidInputError(f"Each of reward_areas must have a name of its own, not {shown(name)}.")
-        numbers = tuple(check_number(f"The center of reward area {name!r}", number) for number in _several(center))
+        numbers = tuple(check_number(f"The center of reward area {name!r}", number) for number in _as_tuple(center))
         if len(numbers) != dimensions:
             raise InvalidInputError(
                 f"The center of reward area {name!r} must have {dimensions} numbers, as the ground truth has, not {len(numbers)}."
@@ -150,5 +150,5 @@ def check_areas(given: Any, dimensions: int) -> tuple[RewardArea, ...]:
     return tuple(areas)
 
 
-def _several(given: Any) -> tuple[Any, ...]:
+def _as_tuple(given: Any) -> tuple[Any, ...]:
     return tuple(given) if isinstance(given, (list, tuple)) else (given,)

@@ -19,7 +19,7 @@ _CLASSES = {"stax/Curling-v0": "CurlingEnv", "stax/HardMaze-v0": "HardMazeEnv", 
 
 
 def register_environments() -> None:
-    """Makes them known to `gymnasium.make`; does nothing the second time."""
+    """Register the three environments, so that `gymnasium.make` finds them; a second call does nothing."""
     for environment, class_name in _CLASSES.items():
         if environment not in registry:
             register(id=environment, entry_point=f"stax.tasks.gymnasium_envs:{class_name}")

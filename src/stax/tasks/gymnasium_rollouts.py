@@ -31,16 +31,16 @@ from stax.tasks.task import Genomes, Picture
 Environment = gymnasium.Env[Any, Any]
 SIDE_BY_SIDE = 16
 """Environments that share a pass through the networks; more of them gain nothing."""
-_FEW = 4
-"""The same of environments that are dear to make."""
-_DEAR = 0.01
-"""Seconds from which on they are. Whether one is changes no result."""
+_SIDE_BY_SIDE_IF_SLOW = 4
+"""Environments that share a pass through the networks if they are slow to make."""
+_SLOW_TO_MAKE = 0.01
+"""Seconds from which on an environment counts as slow to make. This changes no result."""
 OVER = ("last", "max", "sum")
 """What an episode's reward can be of the values that `info` has step by step."""
 
 
 class BrokenEnvironmentError(RuntimeError):
-    """An environment gave something that is no number. It may be this policy's doing, so the others need not fail with it."""
+    """An environment gave nan or infinity. This policy alone may be the cause, so the others need not fail with it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,13 +164,18 @@ class EpisodeRunner:
         self._slots: list[_Slot] = []
 
     def close(self) -> None:
-        """Closes all environments; a next batch makes new ones."""
+        """Close all environments; the next batch makes new ones."""
         slots, self._slots = self._slots, []
         for slot in slots:
             slot.env.close()
 
     def run(self, genomes: Genomes, snapshots: NDArray[Any]) -> Outcomes:
-        """All episodes of all policies; `snapshots` is where what is seen of them is written, (n, looks, ...)."""
+        """Run all episodes of all policies.
+
+        Args:
+            genomes: the policies, (n, genome_size).
+            snapshots: array that the observations for an autoencoder are written to, (n, looks, ...).
+        """
         outcomes = Outcomes(
             reward=np.empty((len(genomes), len(self._seeds))),
             steps=np.empty(len(genomes), np.int64),
@@ -180,7 +185,7 @@ class EpisodeRunner:
         try:
             self._run(genomes, outcomes)
         except BaseException:
-            # Nobody knows in what state they are.
+            # After an error the environments may be in any state.
             self.close()
             raise
         return outcomes
@@ -189,7 +194,7 @@ class EpisodeRunner:
         episodes = len(genomes) * len(self._seeds)
         self._make_slots(episodes)
         size = min(self._side_by_side, episodes)
-        vectors, rows, forward = self._networks(genomes, size)
+        vectors, rows, forward = self._prepare_networks(genomes, size)
         waiting = iter(range(episodes))
         busy = self._slots[:size]
         for place, slot in enumerate(busy):
@@ -205,22 +210,27 @@ class EpisodeRunner:
                     self._begin(slot, following, vectors[place])
                     rows[place] = slot.policy
                     continue
-                # Nobody waits for it: the last one moves up, so that those still busy lie side by side.
+                # No episode is left for this slot: the last busy slot takes its place, so that the busy slots stay side by side.
                 last = busy.pop()
                 if last is not slot:
                     busy[place] = last
                     vectors[place], rows[place] = vectors[len(busy)], rows[len(busy)]
 
     def _make_slots(self, count: int) -> None:
-        """As many as are wanted, but few if each takes long to make: then a step is likely to take longer than a network, too."""
+        """Make environments for so many episodes, up to the number that are stepped together.
+
+        That number is lowered if an environment is slow to make: a step of it is then likely to take longer than a network, too.
+        """
         while len(self._slots) < min(count, self._side_by_side):
             began = time.perf_counter()
             self._slots.append(_Slot(self._make()))
-            if time.perf_counter() - began > _DEAR:
-                self._side_by_side = min(self._side_by_side, _FEW)
+            if time.perf_counter() - began > _SLOW_TO_MAKE:
+                self._side_by_side = min(self._side_by_side, _SIDE_BY_SIDE_IF_SLOW)
 
-    def _networks(self, genomes: Genomes, size: int) -> tuple[NDArray[np.float64], NDArray[np.int64], Callable[[int], Any]]:
-        """Room for observations, whose network each is for, and a function that gives the actions of the first so many."""
+    def _prepare_networks(
+        self, genomes: Genomes, size: int
+    ) -> tuple[NDArray[np.float64], NDArray[np.int64], Callable[[int], Any]]:
+        """Return arrays for observations and for the row of each one's genome, and a function that returns the first n actions."""
         vectors, rows = np.empty((size, self._reader.size)), np.zeros(size, np.int64)
         inputs = vectors if self._scaling is None else np.empty_like(vectors)
         outputs = np.empty((size, self._writer.size))
@@ -244,12 +254,12 @@ class EpisodeRunner:
         observation, _ = slot.env.reset(seed=self._seeds[slot.episode], options=copy.deepcopy(self._start))
         self._reader.read(observation, vector)
         if not np.isfinite(vector).all():
-            raise BrokenEnvironmentError(self._nonsense("its observation", slot))
+            raise BrokenEnvironmentError(self._not_finite_message("its observation", slot))
 
     def _step(
         self, busy: list[_Slot], actions: Any, vectors: NDArray[np.float64], outcomes: Outcomes
     ) -> list[tuple[int, Any, dict[str, Any]]]:
-        """One step of everybody: those that have ended, with the last that was heard of them."""
+        """Do one step in every busy slot; return the place, last observation and last info of those whose episode has ended."""
         read, horizon, follows = self._reader.read, self._horizon, self._reward.key is not None and self._reward.over != "last"
         ended = []
         for place, slot in enumerate(busy):
@@ -259,23 +269,23 @@ class EpisodeRunner:
             slot.total += reward
             slot.done += 1
             if follows:
-                self._follow(slot, info)
+                self._follow_info(slot, info)
             if slot.done == slot.due:
                 self._take_looks(slot, vector, outcomes.snapshots)
             if terminated or truncated or slot.done >= horizon:
                 ended.append((place, observation, info))
         if not np.isfinite(vectors[: len(busy)]).all():
             wrong = int(np.flatnonzero(~np.isfinite(vectors[: len(busy)]).all(axis=1))[0])
-            raise BrokenEnvironmentError(self._nonsense("its observation", busy[wrong]))
+            raise BrokenEnvironmentError(self._not_finite_message("its observation", busy[wrong]))
         return ended
 
-    def _nonsense(self, what: str, slot: _Slot) -> str:
+    def _not_finite_message(self, what: str, slot: _Slot) -> str:
         return (
             f"environment {self._name!r} gave nan or infinity as {what} after {slot.done} steps with seed"
             f" {self._seeds[slot.episode]} (--set on_failure=discard goes on without such policies)"
         )
 
-    def _follow(self, slot: _Slot, info: dict[str, Any]) -> None:
+    def _follow_info(self, slot: _Slot, info: dict[str, Any]) -> None:
         value = info.get(str(self._reward.key))
         if value is None:
             return
@@ -286,7 +296,7 @@ class EpisodeRunner:
             slot.followed = slot.followed + number if self._reward.over == "sum" else max(slot.followed, number)
 
     def _take_looks(self, slot: _Slot, vector: NDArray[np.float64], snapshots: NDArray[Any], *, all_left: bool = False) -> None:
-        """The looks that are due, or all that are left once the episode is over."""
+        """Write the snapshots that are due, or all that are left once the episode is over."""
         steps = self._look.steps
         seen: Any = None
         while slot.look < len(steps) and (all_left or steps[slot.look] == slot.done):
@@ -299,21 +309,21 @@ class EpisodeRunner:
     def _finish(
         self, slot: _Slot, observation: Any, info: dict[str, Any], vector: NDArray[np.float64], outcomes: Outcomes
     ) -> None:
-        worth = self._worth(slot, info) + self._reward.offset
-        if not np.isfinite(worth):
-            raise BrokenEnvironmentError(self._nonsense("its reward", slot))
-        outcomes.reward[slot.policy, slot.episode] = max(worth, 0.0)
+        reward = self._episode_reward(slot, info) + self._reward.offset
+        if not np.isfinite(reward):
+            raise BrokenEnvironmentError(self._not_finite_message("its reward", slot))
+        outcomes.reward[slot.policy, slot.episode] = max(reward, 0.0)
         if slot.episode:
             return
         outcomes.steps[slot.policy] = slot.done
         self._take_looks(slot, vector, outcomes.snapshots, all_left=True)
         if self._truth is not None:
-            place = _place(self._name, self._truth, observation, info)
+            place = _ground_truth(self._name, self._truth, observation, info)
             if not np.isfinite(place).all():
-                raise BrokenEnvironmentError(self._nonsense("its ground truth", slot))
+                raise BrokenEnvironmentError(self._not_finite_message("its ground truth", slot))
             outcomes.truth[slot.policy] = np.clip(place, self._truth.low, self._truth.high)
 
-    def _worth(self, slot: _Slot, info: dict[str, Any]) -> float:
+    def _episode_reward(self, slot: _Slot, info: dict[str, Any]) -> float:
         key = self._reward.key
         if key is None:
             return float(slot.total)
@@ -324,7 +334,7 @@ class EpisodeRunner:
 
     def actor(self, genome: NDArray[np.float64]) -> Callable[[Any], Any]:
         """Return one policy as a function from an observation of the environment to its action."""
-        vectors, _, forward = self._networks(genome[None], 1)
+        vectors, _, forward = self._prepare_networks(genome[None], 1)
 
         def act(observation: Any) -> Any:
             self._reader.read(observation, vectors[0])
@@ -333,34 +343,34 @@ class EpisodeRunner:
         return act
 
     def moments(self, genome: NDArray[np.float64], env: Environment | None = None) -> Iterator[NDArray[np.float64]]:
-        """One policy's first episode, as rollouts have it: the observation at the start, and after every step.
+        """Yield the observations of one policy's first episode, as rollouts have it: at the start, and after every step.
 
         Args:
             genome: the policy.
-            env: where it is played, if somebody wants to look at it in between.
+            env: environment to run the episode in, for callers that render it between steps; a new one if None.
         """
         slot = _Slot(self._make() if env is None else env)
         try:
-            vectors, _, forward = self._networks(genome[None], 1)
+            vectors, _, forward = self._prepare_networks(genome[None], 1)
             self._begin(slot, 0, vectors[0])
             slot.due = -1
             yield vectors[0].copy()
             ended: list[Any] = []
             while not ended:
-                ended = self._step([slot], forward(1), vectors, _NOTHING)
+                ended = self._step([slot], forward(1), vectors, _NO_OUTCOMES)
                 yield vectors[0].copy()
         finally:
             slot.env.close()
 
 
-_NOTHING = Outcomes(np.empty((0, 0)), np.empty(0, np.int64), np.empty(0), np.empty((0, 0)))
+_NO_OUTCOMES = Outcomes(np.empty((0, 0)), np.empty(0, np.int64), np.empty(0), np.empty((0, 0)))
 
 
-def _place(name: str, truth: Truth, observation: Any, info: dict[str, Any]) -> NDArray[np.float64]:
+def _ground_truth(name: str, truth: Truth, observation: Any, info: dict[str, Any]) -> NDArray[np.float64]:
     if truth.reader is not None:
-        whole = np.empty(truth.reader.size)
-        truth.reader.read(observation, whole)
-        return whole[truth.indices]
+        vector = np.empty(truth.reader.size)
+        truth.reader.read(observation, vector)
+        return vector[truth.indices]
     parts = []
     for key in truth.keys:
         if info.get(key) is None:
@@ -376,6 +386,6 @@ def _place(name: str, truth: Truth, observation: Any, info: dict[str, Any]) -> N
 
 
 def missing_info(name: str, key: str, info: dict[str, Any]) -> str:
-    """In one sentence, that an environment does not say what was asked for."""
+    """Return the message that an episode ended without a key in its `info`, with the keys that are there."""
     there = ", ".join(repr(str(other)) for other in info) or "nothing"
     return f"Environment {name!r} ended an episode without {key!r} in its info; there was {there}."

@@ -15,15 +15,15 @@ from stax.tasks.task import Picture
 
 MOST_INPUTS = 4096
 """Numbers of an observation that a policy can be given: its first layer has a weight for each."""
-_UNBOUNDED = 1e30
+_UNBOUNDED_FROM = 1e30
 """Bounds from here on, such as the largest number of 32 bits, are none."""
-_READABLE = (spaces.Box, spaces.Discrete, spaces.MultiBinary, spaces.MultiDiscrete)
+_READABLE_SPACES = (spaces.Box, spaces.Discrete, spaces.MultiBinary, spaces.MultiDiscrete)
 _READABLE_WORDS = "Box, Discrete, MultiBinary and MultiDiscrete, and Dict and Tuple of these"
 _SMALLEST_PICTURE = 16
 """Pixels of a side of a picture at least."""
 _MOST_CHANNELS = 12
 """Channels of a picture: several frames in one observation are common."""
-_COLORS = 3
+_COLOR_CHANNELS = 3
 
 Path = tuple[str | int, ...]
 """Where in an observation a part of it is: keys of Dict spaces and places in Tuple spaces, from the outside in."""
@@ -58,9 +58,9 @@ class ObservationReader:
         self, environment: str, space: spaces.Space[Any], keys: Sequence[str] = (), *, picture_side: int | None = None
     ) -> None:
         self._environment, self.keys = environment, tuple(keys)
-        self._leaves = [leaf for path, part in self._chosen(space) for leaf in leaves(part, path)]
+        self._leaves = [leaf for path, part in self._chosen_parts(space) for leaf in leaves(part, path)]
         for path, leaf in self._leaves:
-            if not isinstance(leaf, _READABLE):
+            if not isinstance(leaf, _READABLE_SPACES):
                 where = f"entry {_path_words(path)} of its observations" if path else "its observation"
                 raise InvalidInputError(
                     f"Environment {environment!r}: {where} is a {type(leaf).__name__}; a policy can be given {_READABLE_WORDS}"
@@ -87,8 +87,8 @@ class ObservationReader:
                 )
             self.size = picture_side * picture_side * self.picture_shape[2]
             self.low, self.high = np.full(self.size, -1.0), np.ones(self.size)
-        self._plain_shape = only.shape if single and isinstance(only, spaces.Box) else None
-        """Of a single array, which most observations are and which is read the quick way."""
+        self._single_array_shape = only.shape if single and isinstance(only, spaces.Box) else None
+        """Shape of an observation that is a single array, which most are and which is read the quick way; None for any other."""
 
     def check_size(self) -> None:
         """Refuse observations that are too large for the first layer of a policy."""
@@ -98,7 +98,7 @@ class ObservationReader:
                 f" {MOST_INPUTS:,}, unless it is a picture (uint8); a wrapper of the environment's own must make them fewer."
             )
 
-    def _chosen(self, space: spaces.Space[Any]) -> list[tuple[Path, spaces.Space[Any]]]:
+    def _chosen_parts(self, space: spaces.Space[Any]) -> list[tuple[Path, spaces.Space[Any]]]:
         """Return the parts of the observation that the policy is given."""
         if not self.keys:
             return [((), space)]
@@ -114,22 +114,22 @@ class ObservationReader:
         return [((key,), space.spaces[key]) for key in self.keys]
 
     def bounded(self, index: int) -> bool:
-        """Whether the space has a lowest and a highest value for this number."""
+        """Return whether the space has a lowest and a highest value for this number."""
         return bool(np.isfinite(self.low[index]) and np.isfinite(self.high[index]))
 
     def read(self, observation: Any, into: NDArray[np.float64]) -> None:
-        """Writes the observation into a vector; one sentence if it is not of its space's shape."""
-        if self._plain_shape is not None:
+        """Write an observation into a vector; raise `InvalidInputError` if it does not fit its space."""
+        if self._single_array_shape is not None:
             array = np.asarray(self._value(observation, self._leaves[0][0]))
-            if array.shape != self._plain_shape:
-                self._refuse(array.shape, self._plain_shape)
+            if array.shape != self._single_array_shape:
+                self._refuse_shape(array.shape, self._single_array_shape)
             if self.side is not None:
-                array = _shrunk(_channels_last(array), self.side) / 127.5 - 1
+                array = _scaled_to_square(_channels_last(array), self.side) / 127.5 - 1
             into[:] = array if array.ndim == 1 else array.reshape(-1)
             return
         start = 0
         for path, leaf in self._leaves:
-            flat = self._flat(leaf, self._value(observation, path))
+            flat = self._flattened(leaf, self._value(observation, path))
             into[start : start + len(flat)] = flat
             start += len(flat)
 
@@ -137,7 +137,7 @@ class ObservationReader:
         """Return the picture that a policy is given as this vector, in colours."""
         assert self.side is not None
         pixels = np.rint((vector.reshape(self.side, self.side, -1) + 1) * 127.5).astype(np.uint8)
-        return pixels if pixels.shape[2] == _COLORS else np.repeat(pixels[:, :, -1:], _COLORS, axis=2)
+        return pixels if pixels.shape[2] == _COLOR_CHANNELS else np.repeat(pixels[:, :, -1:], _COLOR_CHANNELS, axis=2)
 
     def _value(self, observation: Any, path: Path) -> Any:
         try:
@@ -150,11 +150,11 @@ class ObservationReader:
             ) from None
         return observation
 
-    def _flat(self, part: spaces.Space[Any], value: Any) -> NDArray[Any]:
+    def _flattened(self, part: spaces.Space[Any], value: Any) -> NDArray[Any]:
         if isinstance(part, spaces.Box):
             array = np.asarray(value)
             if array.shape != part.shape:
-                self._refuse(array.shape, part.shape)
+                self._refuse_shape(array.shape, part.shape)
             return array.reshape(-1)
         if not part.contains(value):
             raise InvalidInputError(
@@ -162,7 +162,7 @@ class ObservationReader:
             )
         return np.asarray(spaces.flatten(part, value))
 
-    def _refuse(self, given: tuple[int, ...], expected: tuple[int, ...]) -> None:
+    def _refuse_shape(self, given: tuple[int, ...], expected: tuple[int, ...]) -> None:
         raise InvalidInputError(
             f"Environment {self._environment!r} broke its contract: it observed an array of shape {given}, but its observation space"
             f" says {expected}."
@@ -177,7 +177,9 @@ def _choose_entries(space: spaces.Space[Any]) -> str:
     """Return how to leave an entry out, as the end of a sentence."""
     if not isinstance(space, spaces.Dict):
         return ""
-    fit = [repr(name) for name, part in space.spaces.items() if all(isinstance(leaf, _READABLE) for _, leaf in leaves(part))]
+    fit = [
+        repr(name) for name, part in space.spaces.items() if all(isinstance(leaf, _READABLE_SPACES) for _, leaf in leaves(part))
+    ]
     return f"; choose entries with observation_key, one or a list of {', '.join(fit)}" if fit else ""
 
 
@@ -197,18 +199,18 @@ def _channels_last(array: NDArray[Any]) -> NDArray[Any]:
     return array.transpose(1, 2, 0) if array.shape[0] <= _MOST_CHANNELS < array.shape[2] else array
 
 
-def _shrunk(picture: NDArray[Any], side: int) -> NDArray[np.uint8]:
+def _scaled_to_square(picture: NDArray[Any], side: int) -> NDArray[np.uint8]:
     """Return the picture on a square, three of its channels at a time."""
     channels = picture.shape[2]
-    padded = np.pad(picture, ((0, 0), (0, 0), (0, -channels % _COLORS)))
-    parts = [squeezed(padded[:, :, first : first + _COLORS], side) for first in range(0, channels, _COLORS)]
+    padded = np.pad(picture, ((0, 0), (0, 0), (0, -channels % _COLOR_CHANNELS)))
+    parts = [squeezed(padded[:, :, first : first + _COLOR_CHANNELS], side) for first in range(0, channels, _COLOR_CHANNELS)]
     return np.concatenate(parts, axis=2)[:, :, :channels]
 
 
 def _flat_bounds(space: spaces.Space[Any]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     if isinstance(space, spaces.Box):
         low, high = (np.asarray(bound, np.float64).reshape(-1) for bound in (space.low, space.high))
-        return np.where(low > -_UNBOUNDED, low, -np.inf), np.where(high < _UNBOUNDED, high, np.inf)
+        return np.where(low > -_UNBOUNDED_FROM, low, -np.inf), np.where(high < _UNBOUNDED_FROM, high, np.inf)
     size = int(spaces.flatdim(space))
     return np.zeros(size), np.ones(size)
 
@@ -229,20 +231,20 @@ class ActionWriter:
         self._space = space
         self.size: int
         """Outputs that an action takes."""
-        self._inner: list[tuple[str | int, ActionWriter]] = []
+        self._part_writers: list[tuple[str | int, ActionWriter]] = []
         """Writers for the entries of a Dict or a Tuple."""
         if isinstance(space, spaces.Dict | spaces.Tuple):
             named = space.spaces.items() if isinstance(space, spaces.Dict) else enumerate(space.spaces)
-            self._inner = [(name, ActionWriter(environment, part)) for name, part in named]
-            self.size = sum(writer.size for _, writer in self._inner)
+            self._part_writers = [(name, ActionWriter(environment, part)) for name, part in named]
+            self.size = sum(writer.size for _, writer in self._part_writers)
         elif isinstance(space, spaces.Box):
-            self._middle, self._reach = _middle_and_reach(environment, space)
+            self._middle, self._half_range = _middle_and_half_range(environment, space)
             self.size = int(np.prod(space.shape))
         elif isinstance(space, spaces.Discrete):
             self.size = int(space.n)
         elif isinstance(space, spaces.MultiDiscrete) and space.nvec.ndim == 1:
             self.size = int(space.nvec.sum())
-            self._ends = np.cumsum(space.nvec)
+            self._choice_ends = np.cumsum(space.nvec)
         elif isinstance(space, spaces.MultiBinary) and len(space.shape) == 1:
             self.size = int(space.shape[0])
         else:
@@ -257,12 +259,12 @@ class ActionWriter:
             )
 
     def actions(self, outputs: NDArray[np.float64]) -> Any:
-        """Actions, one for each row of outputs (n, size). An environment may keep its own; nothing is written there again."""
+        """Return an action for each row of outputs (n, size). An environment may keep its action, which is never written to again."""
         space = self._space
         if isinstance(space, spaces.Dict | spaces.Tuple):
             return self._joined(outputs)
         if isinstance(space, spaces.Box):
-            flat = outputs * self._reach + self._middle
+            flat = outputs * self._half_range + self._middle
             if space.dtype is not None and space.dtype.kind != "f":
                 np.rint(flat, out=flat)
             actions = flat.astype(space.dtype).reshape(len(outputs), *space.shape)
@@ -272,24 +274,24 @@ class ActionWriter:
             # As the space itself samples them; environments check Python's own whole numbers more slowly.
             return outputs.argmax(axis=1).astype(space.dtype, copy=False) + space.start
         if isinstance(space, spaces.MultiDiscrete):
-            parts = np.split(outputs, self._ends[:-1], axis=1)
+            parts = np.split(outputs, self._choice_ends[:-1], axis=1)
             choices = np.stack([np.argmax(part, axis=1) for part in parts], axis=1) + space.start
             return choices.astype(space.dtype)
         return (outputs > 0).astype(space.dtype)
 
     def _joined(self, outputs: NDArray[np.float64]) -> list[Any]:
-        """Actions of a Dict or a Tuple, one for each row."""
-        ends = np.cumsum([writer.size for _, writer in self._inner])
+        """Return actions of a Dict or a Tuple space, one for each row of outputs."""
+        ends = np.cumsum([writer.size for _, writer in self._part_writers])
         parts = np.split(outputs, ends[:-1], axis=1)
-        columns = [writer.actions(part) for (_, writer), part in zip(self._inner, parts, strict=True)]
+        columns = [writer.actions(part) for (_, writer), part in zip(self._part_writers, parts, strict=True)]
         rows = zip(*columns, strict=True)
         if isinstance(self._space, spaces.Tuple):
             return [tuple(row) for row in rows]
-        names = [name for name, _ in self._inner]
+        names = [name for name, _ in self._part_writers]
         return [dict(zip(names, row, strict=True)) for row in rows]
 
 
-def _middle_and_reach(environment: str, space: spaces.Box) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _middle_and_half_range(environment: str, space: spaces.Box) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     low, high = _flat_bounds(space)
     unbounded = np.flatnonzero(~(np.isfinite(low) & np.isfinite(high)))
     if len(unbounded):

@@ -37,7 +37,7 @@ from stax.tasks.task import Picture, RewardArea, Rollouts, States, Task, check_g
 PICTURE_SIDE = 64
 MOST_EPISODES = 1000
 MOST_STEPS = 10_000_000
-_ONLY_AREA = "goal"
+_DEFAULT_AREA_NAME = "goal"
 
 
 class GymnasiumTask(Task):
@@ -122,18 +122,18 @@ class GymnasiumTask(Task):
         self._render_modes = list(env.metadata.get("render_modes") or [])
         keys = check_words("observation_key", observation_key)
         sees = check_choice("policy", policy, self.choices["policy"])
-        reader = self._reader(env, keys, sees, check_picture_side(picture_side))
+        reader = self._make_reader(env, keys, sees, check_picture_side(picture_side))
         writer = ActionWriter(self._id, env.action_space)
-        network = _network(reader, check_filters(filters), (*check_hidden(hidden), writer.size))
+        network = _make_network(reader, check_filters(filters), (*check_hidden(hidden), writer.size))
         self.genome_size = network.genome_size
         self.policy_sizes = network.sizes if reader.side is None else None
-        look = self._look(check_choice("observe", observe, self.choices["observe"]), observe_indices, samples, reader)
+        look = self._make_look(check_choice("observe", observe, self.choices["observe"]), observe_indices, samples, reader)
         self.observation_samples = len(look.steps)
-        self._draws = look.picture is not None
-        truth = self._truth(env, ground_truth, ground_truth_key, ground_truth_bounds, keys)
+        self._observes_renderings = look.picture is not None
+        truth = self._make_truth(env, ground_truth, ground_truth_key, ground_truth_bounds, keys)
         self.ground_truth_bounds = None if truth is None else tuple(zip(truth.low.tolist(), truth.high.tolist(), strict=True))
         self.ground_truth_names = None if truth is None else truth.names()
-        self.reward_areas = self._areas(reward_areas)
+        self.reward_areas = self._make_areas(reward_areas)
         first = check_whole("seed", seed, 0, 2**31 - 1)
         self._runner = EpisodeRunner(
             self._id,
@@ -141,7 +141,7 @@ class GymnasiumTask(Task):
             reader,
             writer,
             network=network,
-            scaling=_scaling(reader) if check_choice("inputs", inputs, self.choices["inputs"]) == "scaled" else None,
+            scaling=_input_scaling(reader) if check_choice("inputs", inputs, self.choices["inputs"]) == "scaled" else None,
             seeds=tuple(first + number for number in range(check_whole("episodes", episodes, 1, MOST_EPISODES))),
             start=start,
             horizon=self.horizon,
@@ -151,7 +151,7 @@ class GymnasiumTask(Task):
             # Environments that draw may share what they draw with, and drawing takes longer than the networks.
             side_by_side=SIDE_BY_SIDE if look.picture is None else 1,
         )
-        self._try_out(env, reader, writer, first, start)
+        self._check_first_step(env, reader, writer, first, start)
 
     # What the options come to
 
@@ -169,7 +169,7 @@ class GymnasiumTask(Task):
             )
         return int(self._spec.max_episode_steps)
 
-    def _reader(self, env: Environment, keys: tuple[str, ...], policy: str, side: int) -> ObservationReader:
+    def _make_reader(self, env: Environment, keys: tuple[str, ...], policy: str, side: int) -> ObservationReader:
         """Return what turns observations into the vector or the picture that a policy is given."""
         reader = ObservationReader(self._id, env.observation_space, keys)
         is_large_picture = reader.picture_shape is not None and reader.size > MOST_INPUTS
@@ -178,7 +178,7 @@ class GymnasiumTask(Task):
         reader.check_size()
         return reader
 
-    def _look(self, observe: str, indices: Any, samples: Any, reader: ObservationReader) -> Look:
+    def _make_look(self, observe: str, indices: Any, samples: Any, reader: ObservationReader) -> Look:
         steps = check_samples(samples, self.horizon)
         seen = check_indices("observe_indices", indices, reader.size)
         if observe == "vector" and reader.side is not None:
@@ -194,9 +194,9 @@ class GymnasiumTask(Task):
         if indices is not None:
             raise InvalidInputError("observe_indices is for observe 'vector', and means nothing for 'pictures'.")
         self.observation_shape, self.observation_dtype = (PICTURE_SIDE, PICTURE_SIDE, 3), "uint8"
-        return Look(steps, seen, lambda drawn: squeezed(self._drawing(drawn), PICTURE_SIDE))
+        return Look(steps, seen, lambda drawn: squeezed(self._rendered(drawn), PICTURE_SIDE))
 
-    def _truth(self, env: Environment, given: Any, key: str | None, bounds: Any, keys: tuple[str, ...]) -> Truth | None:
+    def _make_truth(self, env: Environment, given: Any, key: str | None, bounds: Any, keys: tuple[str, ...]) -> Truth | None:
         if given is None:
             if bounds is not None or key is not None:
                 name = "ground_truth_key" if bounds is None else "ground_truth_bounds"
@@ -226,9 +226,9 @@ class GymnasiumTask(Task):
             )
         return Truth(*pairs, reader=reader, indices=indices)
 
-    def _areas(self, given: Any) -> tuple[RewardArea, ...]:
+    def _make_areas(self, given: Any) -> tuple[RewardArea, ...]:
         if given is None:
-            return (RewardArea(_ONLY_AREA),)
+            return (RewardArea(_DEFAULT_AREA_NAME),)
         if self.ground_truth_bounds is None:
             raise InvalidInputError("reward_areas are places in the ground truth; say what that is with ground_truth.")
         return check_areas(given, len(self.ground_truth_bounds))
@@ -243,10 +243,10 @@ class GymnasiumTask(Task):
             )
         return RewardRule(None if key == "return" else key, over, check_number("reward_offset", offset))
 
-    def _try_out(
+    def _check_first_step(
         self, env: Environment, reader: ObservationReader, writer: ActionWriter, seed: int, start: dict[str, Any] | None
     ) -> None:
-        """One step, so that an environment that cannot be used is told of before anything begins."""
+        """Do one step, so that an environment that cannot be used is reported before anything begins."""
         vector = np.empty(reader.size)
         try:
             reader.read(env.reset(seed=seed, options=start)[0], vector)
@@ -259,8 +259,8 @@ class GymnasiumTask(Task):
                 )
             reader.read(outcome[0], vector)
             float(outcome[1])
-            if self._draws:
-                self._try_drawing(seed, start)
+            if self._observes_renderings:
+                self._check_drawing(seed, start)
         except (InvalidInputError, KeyboardInterrupt):
             raise
         except BaseException as error:  # an environment may raise anything
@@ -268,11 +268,11 @@ class GymnasiumTask(Task):
         finally:
             env.close()
 
-    def _try_drawing(self, seed: int, start: dict[str, Any] | None) -> None:
+    def _check_drawing(self, seed: int, start: dict[str, Any] | None) -> None:
         drawn = self._new_environment(render=True)
         try:
             drawn.reset(seed=seed, options=start)
-            self._drawing(drawn)
+            self._rendered(drawn)
         finally:
             drawn.close()
 
@@ -293,7 +293,7 @@ class GymnasiumTask(Task):
         )
 
     def _nearest_areas(self, truth: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Of each place the area that it is deepest in, or nearest to."""
+        """Return for each place the number of the area that it is deepest in, or nearest to."""
         if len(self.reward_areas) == 1:
             return np.zeros(len(truth), np.int64)
         outside = [
@@ -309,31 +309,31 @@ class GymnasiumTask(Task):
         Args:
             genome: the policy's genome, (genome_size,).
         """
-        return self._runner.actor(self._one(genome))
+        return self._runner.actor(self._checked_genome(genome))
 
     def trajectory(self, genome: ArrayLike) -> States:
-        """What the policy was given, step by step."""
-        return np.array(list(self._runner.moments(self._one(genome))))
+        """Return what the policy was given, step by step."""
+        return np.array(list(self._runner.moments(self._checked_genome(genome))))
 
     def film(self, genome: ArrayLike, steps: Sequence[int], size: int = 512) -> Iterator[Picture]:
-        one = self._one(genome)
+        one = self._checked_genome(genome)
         drawn = self._new_environment(render=True)
         yielded = 0
         for step, _ in enumerate(self._runner.moments(one, drawn)):
             if step == 0 or step in steps:
-                picture = fitted(self._drawing(drawn), size)
+                picture = fitted(self._rendered(drawn), size)
             if step in steps:
                 yielded += 1
                 yield picture
         # An environment with random numbers of its own may end earlier this time: its last picture stays.
         yield from [picture] * (len(steps) - yielded)
 
-    def _one(self, genome: ArrayLike) -> NDArray[np.float64]:
+    def _checked_genome(self, genome: ArrayLike) -> NDArray[np.float64]:
         one: NDArray[np.float64] = check_genomes(np.asarray(genome)[None], self.genome_size)[0]
         return one
 
-    def _drawing(self, env: Environment) -> Picture:
-        """What an environment renders, if it is a picture."""
+    def _rendered(self, env: Environment) -> Picture:
+        """Return what an environment renders; raise `InvalidInputError` if rendering fails or gives no picture."""
         try:
             picture: Any = env.render()
         except KeyboardInterrupt:
@@ -353,14 +353,14 @@ class GymnasiumTask(Task):
         return picture[:, :, :3]
 
 
-def _network(reader: ObservationReader, filters: tuple[int, ...], behind: tuple[int, ...]) -> Network:
+def _make_network(reader: ObservationReader, filters: tuple[int, ...], behind: tuple[int, ...]) -> Network:
     if reader.side is None or reader.picture_shape is None:
         return DenseNetwork((reader.size, *behind))
     return ConvolutionalNetwork(reader.side, reader.picture_shape[2], filters, behind)
 
 
-def _scaling(reader: ObservationReader) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Factor and shift that spread the numbers with bounds over -1 to 1, and leave the others as they are."""
+def _input_scaling(reader: ObservationReader) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the factor and the shift that spread numbers with bounds over -1 to 1, and leave the others as they are."""
     bounded = np.array([reader.bounded(index) and reader.low[index] < reader.high[index] for index in range(reader.size)])
     low, high = np.where(bounded, reader.low, -1.0), np.where(bounded, reader.high, 1.0)
     return 2 / (high - low), -(high + low) / (high - low)

@@ -58,7 +58,7 @@ def _make_simulate(stamp, noisy):
 def _make_kernels(stamp):
     @kernel
     def begin(state, sensors):
-        """Return the state at the start of an episode."""
+        """Write the state at the start of an episode into `state`."""
         _ = stamp
         reset(state, sensors)
 

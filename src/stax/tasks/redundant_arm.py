@@ -71,7 +71,7 @@ def _make_simulate(stamp, noisy):
 def _make_kernels(stamp):
     @kernel
     def begin(state):
-        """Return the state at the start of an episode."""
+        """Write the state at the start of an episode into `state`."""
         _ = stamp
         reset(state)
 

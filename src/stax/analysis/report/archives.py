@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stax.analysis.film_files import png_bytes
-from stax.analysis.picture import NOVELTY_COLOR, REWARD_COLOR, by_components, truth_names, with_margin
-from stax.analysis.report.facts import area_color
+from stax.analysis.picture import NOVELTY_COLOR, REWARD_COLOR, area_ellipses, by_components, truth_names, with_margin
 from stax.analysis.report.figure import Figure, axis, figure
 from stax.analysis.report.wording import Missing, attempt, numbers, plot_words
 from stax.errors import InvalidInputError
@@ -197,15 +196,7 @@ def _by_descriptor(archives: list[PolicySet]) -> _Places:
 def _areas(task: Task, place: Any, *, downwards: bool) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """Reward areas as ellipses with their names below them, where they hide no policy."""
     shapes, annotations = [], []
-    for number, area in enumerate(task.reward_areas):
-        if area.center is None or area.radius is None or len(area.center) != 2:
-            continue
-        corners = np.array([area.center] * 3, np.float64)
-        corners[1, 0] += area.radius
-        corners[2, 1] += area.radius
-        middle, beside, above = place(corners)
-        width, height = float(np.linalg.norm(beside - middle)), float(np.linalg.norm(above - middle))
-        color = area_color(number)
+    for name, color, middle, width, height in area_ellipses(task, place):
         low = float(middle[1]) + (height if downwards else -height)
         shapes.append(
             {
@@ -221,7 +212,7 @@ def _areas(task: Task, place: Any, *, downwards: bool) -> tuple[list[dict[str, A
             {
                 "x": float(middle[0]),
                 "y": low,
-                "text": plot_words(area.name),
+                "text": plot_words(name),
                 "showarrow": False,
                 "yanchor": "top",
                 "yshift": -3,

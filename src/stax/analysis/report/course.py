@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stax.analysis.measures import Curve, Measured
-from stax.analysis.picture import REWARD_COLOR
-from stax.analysis.report.facts import area_color
+from stax.analysis.picture import REWARD_COLOR, area_color
 from stax.analysis.report.figure import INK, Figure, axis, evaluations_axis, figure
 from stax.analysis.report.wording import numbers, plot_words
 from stax.errors import InvalidInputError

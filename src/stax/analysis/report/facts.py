@@ -10,7 +10,7 @@ import numpy as np
 
 from stax.analysis.grouping import entries
 from stax.analysis.measures import SHARES, Measured, budget_by_origin, evaluations_to, highest_reward
-from stax.analysis.picture import AREA_COLORS
+from stax.analysis.picture import area_color
 from stax.analysis.report.wording import value_words
 from stax.run_settings import RunSettings
 from stax.runs.config import RunConfig
@@ -82,10 +82,6 @@ class AreaFacts:
     """Evaluations until `SHARES` of the highest reward."""
     fresh: str
     """What the best policies are worth on fresh seeds, in words; empty if that was not measured."""
-
-
-def area_color(number: int) -> str:
-    return AREA_COLORS[number % len(AREA_COLORS)]
 
 
 # What was run

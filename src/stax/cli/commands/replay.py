@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import argparse
 import re
-import sys
-from contextlib import redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -54,17 +52,12 @@ def run(options: argparse.Namespace) -> int:
 
 def _replay(options: argparse.Namespace) -> Path:
     from stax.analysis.replay import check_target, play, write_replay
-    from stax.compiling import compile_quietly
 
-    if options.quiet:
-        compile_quietly()
     target = _target(options)
     check_target(target)
-    # Standard output carries only the path of the file: what a user's own task prints goes to standard error.
-    with redirect_stdout(sys.stderr):
-        result = _loaded(options)
-        replays = play(result.task, _policies(result, options))
-        about = write_replay(result.task, replays, target, size=options.size, fps=options.fps, every=options.every)
+    result = _loaded(options)
+    replays = play(result.task, _policies(result, options))
+    about = write_replay(result.task, replays, target, size=options.size, fps=options.fps, every=options.every)
     _report_agreement(replays, quiet=options.quiet)
     if not options.quiet:
         print_message(about)

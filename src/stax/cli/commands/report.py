@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
-from contextlib import redirect_stdout
 from pathlib import Path
 
 from stax.cli.arguments import CommandParser, Commands
@@ -36,15 +34,11 @@ def run(options: argparse.Namespace) -> int:
 def _write(options: argparse.Namespace) -> Path:
     from stax.analysis.report import check_page, write_report
     from stax.cli.status import status
-    from stax.compiling import compile_quietly
     from stax.runs.result import load
 
-    if options.quiet:
-        compile_quietly()
     if options.out is not None:
         check_page(Path(options.out))
-    # Standard output carries only the path of the file: what a user's own task prints goes to standard error.
-    with redirect_stdout(sys.stderr), status("reading the run, drawing the page", quiet=options.quiet):
+    with status("reading the run, drawing the page", quiet=options.quiet):
         written = write_report(load(options.dir, trust=options.trust), options.dir, options.out)
     for failure in written.failures:
         print_message(f"warning: {failure}")

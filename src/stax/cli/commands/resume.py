@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
-from contextlib import redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -91,5 +89,4 @@ def _complete(finished: RunReader, options: argparse.Namespace) -> None:
     if not options.quiet:
         print_message(f"the run in {options.dir} is finished{hint if missing else '; there is nothing to do'}.")
     if missing and ("task" not in config.code or options.trust):
-        with redirect_stdout(sys.stderr):
-            draw(load(finished.path, trust=options.trust), finished.path, config)
+        draw(load(finished.path, trust=options.trust), finished.path, config)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
-from contextlib import redirect_stdout
 from pathlib import Path
 
 from stax.cli.arguments import CommandParser, Commands
@@ -36,17 +34,13 @@ def run(options: argparse.Namespace) -> int:
 
 def _share(options: argparse.Namespace) -> Path:
     from stax.cli.status import status
-    from stax.compiling import compile_quietly
     from stax.ecosystem.sharing import share_run
     from stax.runs.folder import empty_folder
     from stax.runs.result import load
 
     require_extra("plots", "share, which draws films,")
-    if options.quiet:
-        compile_quietly()
     empty_folder(Path(options.out))
-    # Standard output carries only the path of the folder: what a user's own task prints goes to standard error.
-    with redirect_stdout(sys.stderr), status("reading the run, drawing films", quiet=options.quiet):
+    with status("reading the run, drawing films", quiet=options.quiet):
         shared = share_run(load(options.dir, trust=options.trust), options.dir, options.out)
     for sentence in shared.missing:
         print_message(f"warning: {sentence}")
