@@ -225,7 +225,7 @@ def test_another_preset_is_compared_after_as_many_evaluations(records, tmp_path)
     (theirs,) = found.coverage(ARM, "ns")
     mine = paper_runs(find_records(tmp_path / "records"), chosen_items("all"), budget=200).coverage(ARM, "ns")
     row = next(line for line in section.splitlines() if line.startswith("| Redundant Arm | NS |"))
-    assert f"| {np.median(mine):.1f} [" in row
+    assert f"| {np.median(mine):.1f} (3) |" in row
     assert f"| {theirs:.1f} (1) | {np.median(theirs - np.array(mine)):+.1f}" in row
     # Records of the other preset that were compared are not listed as unused.
     assert "NS on Redundant Arm, 200 evaluations, preset published-code" not in page
