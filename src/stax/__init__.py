@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING
 
 from stax.lazy_attributes import lazy_attributes
 
-# OpenMP's idle threads, torch's among them, otherwise keep their cores busy waiting, which starves everybody else there; it must
-# be said before OpenMP is loaded.
+# Otherwise OpenMP's idle threads, torch's among them, wait actively and take processor time from all other programs. This must be set
+# before OpenMP is loaded.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 # With colorama installed, Numba otherwise writes the code that resets a terminal's colours to stdout when Python ends.
 os.environ.setdefault("NUMBA_DISABLE_ERROR_MESSAGE_HIGHLIGHTING", "1")

@@ -68,27 +68,27 @@ class MeasuredGroup:
         return self.group.label
 
     def coverage(self) -> list[Curve]:
-        """Empty for a task without a ground-truth descriptor."""
+        """Return the coverage of each run; nothing for a task without a ground-truth descriptor."""
         return [measured.coverage for measured in self.measured if measured.coverage is not None]
 
     def exploration_coverage(self) -> list[Curve]:
-        """Empty for a task without a ground-truth descriptor."""
+        """Return the coverage of each run by exploration alone; nothing for a task without a ground-truth descriptor."""
         return [run.exploration_coverage for run in self.measured if run.exploration_coverage is not None]
 
     def qd_score(self) -> list[Curve]:
-        """Empty for a task without a ground-truth descriptor."""
+        """Return the QD-score of each run; nothing for a task without a ground-truth descriptor."""
         found = [run.qd_score for run in self.measured if run.qd_score is not None]
         return found if len(found) == len(self.measured) else []
 
     def profile(self, level: int) -> list[Curve]:
-        """Shares of cells at or above one of `PROFILE_LEVELS`, by its number; only where there is a QD-score."""
+        """Return the share of cells at or above one of `PROFILE_LEVELS`, given by its number; only if there is a QD-score."""
         return [run.profile[level] for run in self.measured]
 
     def max_reward(self, area: int) -> list[Curve]:
         return [measured.max_reward[area] for measured in self.measured]
 
     def archived_reward(self, area: int) -> list[Curve]:
-        """Best reward among the policies of the final archives."""
+        """Return the best reward among the policies of the final archives."""
         return [measured.archived_reward[area] for measured in self.measured]
 
 

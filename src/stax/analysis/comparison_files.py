@@ -40,7 +40,7 @@ COLUMNS = (
 
 
 def write_comparison(compared: ComparedRuns, folder: Path) -> list[Path]:
-    """Writes table, page and plots into a folder, which is made if there is none; returns what was written."""
+    """Write table, page and plots into a folder, which is made if there is none, and return what was written."""
     require_extra("plots", "A comparison's plots")
     # Here, because Matplotlib takes a while to import.
     from stax.analysis.comparison_plots import comparison_figures

@@ -102,7 +102,7 @@ class Film(Sequence[Picture]):
         return [self._frame(step) for step in steps] if isinstance(steps, list) else self._frame(steps)
 
     def frames(self) -> list[Picture]:
-        """All of them, drawn."""
+        """Draw and return all of them."""
         return list(self)
 
     def _frame(self, step: int) -> Picture:

@@ -188,7 +188,7 @@ def _orders_by_u(first: int, second: int) -> list[int]:
 
 
 def effect_size(superiority: float) -> str:
-    """negligible, small, medium or large, whichever side is ahead."""
+    """Return negligible, small, medium or large, whichever side is ahead."""
     away = max(superiority, 1 - superiority)
     return next((word for below, word in _EFFECTS if away < below), "large")
 
@@ -238,10 +238,10 @@ class Comparison:
 
 
 def compare_with(reference: Sequence[float], samples: Mapping[str, Sequence[float]]) -> dict[str, Comparison]:
-    """Each sample against the reference: one family of comparisons.
+    """Compare each sample with the reference, as one family of comparisons.
 
-    There is no p where even the clearest difference between so few seeds would not be significant after the correction, unless
-    it is: beside comparisons with more seeds, p may be corrected by less.
+    There is no p if even the clearest difference between so few seeds would not be significant after the correction. The exception
+    is a difference that is significant nevertheless: beside comparisons with more seeds, p may be corrected by less.
     """
     p = [mann_whitney_p(sample, reference) for sample in samples.values()]
     compared = {}
@@ -264,7 +264,7 @@ def compare_with(reference: Sequence[float], samples: Mapping[str, Sequence[floa
 
 
 def evaluation_grid(evaluations: int, points: int = 200) -> NDArray[np.int64]:
-    """Numbers of evaluations from 0 to the last, evenly spread, at which curves are looked at."""
+    """Return numbers of evaluations, evenly spread from 0 to the last, at which curves are read."""
     return np.unique(np.linspace(0, evaluations, points + 1).round().astype(np.int64))
 
 

@@ -34,7 +34,7 @@ def similarities(runs: PaperRuns) -> dict[str, SimilarityValues]:
 
 
 def similarity_figures(runs: PaperRuns, found: dict[str, SimilarityValues]) -> dict[str, Figure]:
-    """Similarity to the ground truth of the trained autoencoder's descriptors and of a random one's, for each task."""
+    """Draw the similarity to the ground truth of the trained autoencoder's descriptors and of a random one's, for each task."""
     if not found:
         return {}
     figure = Figure(figsize=(8.2, 3.9), layout="constrained")

@@ -30,7 +30,7 @@ Action = NDArray[np.float64]
 
 
 class TaskEnv(gymnasium.Env[Observation, Action]):
-    """What the three have in common: counting steps, paying the reward at the end, drawing."""
+    """Base of the three environments: counts steps, pays the reward at the end, and draws."""
 
     metadata: dict[str, Any] = {"render_modes": ["rgb_array"], "render_fps": 60}  # noqa: RUF012 (as Gymnasium declares it)
 

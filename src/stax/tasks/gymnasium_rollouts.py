@@ -36,7 +36,7 @@ _SIDE_BY_SIDE_IF_SLOW = 4
 _SLOW_TO_MAKE = 0.01
 """Seconds from which on an environment counts as slow to make. This changes no result."""
 OVER = ("last", "max", "sum")
-"""What an episode's reward can be of the values that `info` has step by step."""
+"""How an episode's reward is computed from the values that `info` has step by step."""
 
 
 class BrokenEnvironmentError(RuntimeError):
@@ -65,10 +65,10 @@ class Look:
 
 @dataclass(frozen=True)
 class RewardRule:
-    """What an episode is worth."""
+    """How the reward of an episode is computed."""
 
     key: str | None = None
-    """Of `info`; None for the sum of the environment's rewards."""
+    """The key of `info` with the reward; None for the sum of the environment's rewards."""
     over: str = "last"
     """Which of the values in `info` counts, one of `OVER`."""
     offset: float = 0.0
@@ -83,9 +83,9 @@ class Truth:
     high: NDArray[np.float64]
     reader: ObservationReader | None = None
     indices: NDArray[np.int64] | None = None
-    """Of the numbers that the reader reads."""
+    """Indices among the numbers that the reader reads."""
     keys: tuple[str, ...] = ()
-    """Of `info`, if there is no reader."""
+    """Keys of `info`, if there is no reader."""
 
     def names(self) -> tuple[str, ...] | None:
         """Return a name for each number: its key of `info`, or its place in the observation; None if that is not known."""
@@ -120,7 +120,7 @@ class _Slot:
         """Steps after which the next look is due; -1 for none."""
         self.total: Any = 0.0
         self.followed: float | None = None
-        """Of the values in `info` so far; None if there was none."""
+        """The reward by the values in `info` so far; None if there was none."""
 
 
 class EpisodeRunner:
