@@ -62,7 +62,7 @@ def _methods(algos: tuple[str, ...], budget: int, seeds: int) -> Iterator[Run]:
 
 
 def _ceiling() -> Iterator[Run]:
-    """Exploration alone, in learned spaces and in that of the true states."""
+    """Yield exploration alone, in learned spaces and in that of the true states."""
     explore = {"emitters": False}
     for seed in range(2):
         for task in TASKS:
@@ -71,8 +71,8 @@ def _ceiling() -> Iterator[Run]:
 
 
 def _training() -> Iterator[Run]:
-    """The default training against the letter of the paper, all else being equal. With one observation a rollout, since the
-    letter takes hours with five."""
+    """Yield the default training and that of the paper's text, all else being equal. With one observation a rollout, since the
+    text's takes hours with five."""
     letter = {"max_images_per_episode": None, "center_observations": False, "scale_observations": False}
     for seed in range(2):
         yield Run("hard-maze", "paper's training", "stax-single", seed, 3_000, parameters=letter)
@@ -80,7 +80,7 @@ def _training() -> Iterator[Run]:
 
 
 def _paper_budget() -> Iterator[Run]:
-    """The order of the methods that know the ground truth, at the budget of the paper, on the quickest task."""
+    """Yield the methods that know the ground truth, at the budget of the paper, on the quickest task."""
     for algo in ("map-elites", "moo-nr", "ns"):
         yield Run("redundant-arm", algo, algo, 0, 500_000)
 
@@ -99,7 +99,7 @@ SCHEDULERS: dict[str, dict[str, Any]] = {
 
 
 def _variants(variants: dict[str, dict[str, Any]], tasks: tuple[str, ...]) -> Iterator[Run]:
-    """Of serene, whose space is the ground truth: no autoencoder lies between what emitters do and what comes of it."""
+    """Yield variants of serene, whose space is the ground truth, so that no autoencoder influences the results."""
     for task in tasks:
         for seed in range(3):
             for label, parameters in variants.items():
@@ -153,7 +153,7 @@ WITH_EMITTERS = ("2,000 images", "8,000 images")
 
 
 def _learning() -> Iterator[Run]:
-    """How much training the learned space needs: a sieve of exploration alone, then exploration and the whole method for longer."""
+    """Yield amounts of training: a sieve of exploration alone, then exploration and the complete method for longer."""
     for seed in range(3):
         for task in TASKS:
             yield _never_trained(task, seed)
@@ -171,14 +171,14 @@ def _learning() -> Iterator[Run]:
 
 
 def _learning_runs(task: str, seed: int, budget: int, amounts: Sequence[str]) -> Iterator[Run]:
-    """Exploration alone with these amounts of training, beside the space of the true states."""
+    """Yield exploration alone with these amounts of training, beside the space of the true states."""
     yield Run(task, "true states", "ns", seed, budget, parameters={"descriptor": "states"})
     for name in amounts:
         yield Run(task, name, "stax", seed, budget, parameters={**LEARNING[name], "emitters": False})
 
 
 def _never_trained(task: str, seed: int) -> Run:
-    """Exploration alone with random weights. It is far behind at 20,000 evaluations, so it is not tried for longer."""
+    """Return exploration alone with random weights. It is far behind at 20,000 evaluations, so it is not tried for longer."""
     return Run(task, "never trained", "stax-nt", seed, 20_000, parameters={"emitters": False})
 
 
@@ -221,23 +221,32 @@ GYMNASIUM_TASKS: dict[str, tuple[str, int, dict[str, Any]]] = {
 """Tasks of Gymnasium by their names in the table: id, budget and options, as in examples/."""
 SPACE_SEEDS = 5
 SPACE_FINALISTS: tuple[str, ...] = ("stax", "principal")
-"""Learned spaces that are tried with 100,000 evaluations, too: those that did not lose at 20,000."""
+"""Learned spaces that are tried with 100,000 evaluations, and in the complete method, too: those that did not lose at 20,000."""
 
 
 def _spaces() -> Iterator[Run]:
-    """Exploration alone in other learned spaces, beside novelty search in the ground truth and AURORA."""
+    """Yield exploration alone in other learned spaces, beside novelty search in the ground truth and AURORA; then with emitters.
+
+    The finalists come first, since the verdict depends on them.
+    """
+    for budget in (20_000, 100_000):
+        for seed in range(SPACE_SEEDS):
+            for task in TASKS:
+                yield from _space_runs(task, task, budget, seed, SPACE_FINALISTS, {})
+    for seed in range(SPACE_SEEDS):
+        for task in TASKS:
+            for name in SPACE_FINALISTS:
+                yield Run(task, f"{name}, complete", "stax", seed, 100_000, parameters=SPACES[name])
     for seed in range(SPACE_SEEDS):
         for task in TASKS:
             yield from _space_runs(task, task, 20_000, seed, tuple(SPACES), {})
     for seed in range(SPACE_SEEDS):
         for label, (task, budget, options) in GYMNASIUM_TASKS.items():
             yield from _space_runs(label, task, budget, seed, [name for name in SPACES if name not in FOR_PICTURES], options)
-    for seed in range(SPACE_SEEDS):
-        for task in TASKS:
-            yield from _space_runs(task, task, 100_000, seed, SPACE_FINALISTS, {})
 
 
 def _space_runs(label: str, task: str, budget: int, seed: int, spaces: Sequence[str], options: dict[str, Any]) -> Iterator[Run]:
+    """Yield exploration alone in these learned spaces, and the methods that they are compared with."""
     for name in spaces:
         parameters = {**SPACES[name], "emitters": False, **options}
         yield Run(label, name, "stax", seed, budget, parameters=parameters, made_from=task)
@@ -260,7 +269,7 @@ STUDIES = {
 
 
 def search(run: Run) -> list[dict[str, Any]]:
-    """Does the run and returns its course."""
+    """Do the run and return its course."""
     import stax
 
     began, cores_began = time.perf_counter(), time.process_time()
@@ -320,7 +329,7 @@ def search(run: Run) -> list[dict[str, Any]]:
 
 
 def _ends(result: Any) -> dict[str, Any]:
-    """Measures that depend on the final archives, or on what each evaluation was for."""
+    """Return the measures that depend on the final archives, or on what each evaluation was for."""
     import numpy as np
 
     from stax.analysis.measures import descriptor_similarity, final_policies, measure, reconstruction_error

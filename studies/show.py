@@ -44,6 +44,8 @@ RIVALS = {"ns, ground truth", "aurora"}
 """Labels of the study of learned spaces that are other methods."""
 COMPLETE = ", stax"
 """End of the labels of the study of learning that stand for the complete method, with emitters."""
+COMPLETE_SPACE = ", complete"
+"""End of the labels of the study of learned spaces that stand for the complete method."""
 UNTRAINED = ("true states", "never trained")
 """Labels of the study of learning without an autoencoder that is trained."""
 GROUND_TRUTH = ("ns", "serene", "map-elites", "moo-nr", "true states")
@@ -55,7 +57,7 @@ Runs = dict[tuple[str, str, int], Rows]
 
 
 def load(study: str, budget: int | None = None) -> Runs:
-    """The rows of each run, by task, label and seed; only of runs with this budget, if one is given."""
+    """Return the rows of each run, by task, label and seed; only of runs with this budget, if one is given."""
     runs: Runs = {}
     with (RESULTS / f"{study}.csv").open(newline="") as file:
         for row in csv.DictReader(file):
@@ -97,7 +99,7 @@ def seeds_of(runs: Runs, task: str, label: str) -> list[Rows]:
 
 
 def mean_and_range(values: list[float], form: str = ".1f") -> str:
-    """The mean, and the lowest and highest in brackets."""
+    """Return the mean, and the lowest and the highest in brackets."""
     if not values:
         return ""
     if len(values) == 1:
@@ -119,7 +121,7 @@ def coverage_table(runs: Runs) -> str:
 
 
 def reward_table(runs: Runs, high: float = HIGH_REWARD) -> str:
-    """Best reward per area, mean over seeds, and when every area had a high one."""
+    """Return the table of best rewards per area, means over seeds, and of when every area had a high one."""
     lines = []
     for label in labels_of(runs):
         cells = []
@@ -134,7 +136,7 @@ def reward_table(runs: Runs, high: float = HIGH_REWARD) -> str:
 
 
 def archive_table(runs: Runs) -> str:
-    """How many rewarding policies were kept."""
+    """Return the table of how many rewarding policies were kept."""
     lines = []
     for label in labels_of(runs):
         cells = []
@@ -146,7 +148,7 @@ def archive_table(runs: Runs) -> str:
 
 
 def differences_table(runs: Runs) -> str:
-    """Coverage by all evaluations and by exploration, and best rewards of all evaluations and of the archives; means over seeds."""
+    """Return the table of coverage, by all evaluations and by exploration, and of best rewards, of all evaluations and of archives."""
     tables = []
     for task in tasks_of(runs):
         lines = []
@@ -165,7 +167,7 @@ def differences_table(runs: Runs) -> str:
 
 
 def learning_tables(_: Runs) -> str:
-    """One table for each task and budget of the study of learning: of exploration alone, then of the complete method."""
+    """Return a table for each task and budget of the study of learning: of exploration alone, then of the complete method."""
     tables = []
     for complete in (False, True):
         for budget in (20_000, 100_000):
@@ -177,23 +179,27 @@ def learning_tables(_: Runs) -> str:
 
 
 def spaces_tables(_: Runs) -> str:
-    """One table for each budget and task of the study of learned spaces."""
+    """Return a table for each budget and task of the study of learned spaces: of exploration alone, then of the complete method."""
     tables = []
-    for budget in (20_000, 3_000, 2_500, 100_000):
-        runs = load("spaces", budget)
-        for task in dict.fromkeys(of_task for of_task, _, _ in runs):
-            tables.append(spaces_table(runs, task, budget))
+    for complete in (False, True):
+        for budget in (20_000, 3_000, 2_500, 100_000):
+            every = load("spaces", budget)
+            runs = {run: rows for run, rows in every.items() if run[1].endswith(COMPLETE_SPACE) == complete}
+            what = "complete method" if complete else "exploration alone"
+            for task in dict.fromkeys(run[0] for run in runs):
+                tables.append(spaces_table(runs, task, f"{budget:,} evaluations, {what}"))
     return "\n\n".join(tables)
 
 
-def spaces_table(runs: Runs, task: str, budget: int) -> str:
-    """What was found in each space, with tests of its coverage against that of stax, corrected by Holm."""
+def spaces_table(runs: Runs, task: str, title: str) -> str:
+    """Return the table of what was found in each space, with tests of its coverage against that of stax, corrected by Holm."""
     labels = list(dict.fromkeys(label for of_task, label, _ in runs if of_task == task))
     coverages = {label: [rows[-1]["coverage"] for rows in seeds_of(runs, task, label)] for label in labels}
-    reference = coverages.get("stax", [])
+    stax = next((label for label in labels if label.removesuffix(COMPLETE_SPACE) == "stax"), "stax")
+    reference = coverages.get(stax, [])
     tests: dict[str, Comparison] = {}
     # Other spaces are one family of comparisons, and other methods another.
-    for family in (coverages.keys() - {"stax"} - RIVALS, coverages.keys() & RIVALS):
+    for family in (coverages.keys() - {stax} - RIVALS, coverages.keys() & RIVALS):
         tests |= compare_with(reference, {label: coverages[label] for label in sorted(family)}) if reference else {}
     lines = []
     for label in labels:
@@ -211,13 +217,13 @@ def spaces_table(runs: Runs, task: str, budget: int) -> str:
                 str(len(last)),
             ]
         )
-    header = [f"{TASKS.get(task, task)}, {budget:,} evaluations", "coverage, %", "against stax, points", "p"]
+    header = [f"{TASKS.get(task, task)}, {title}", "coverage, %", "against stax, points", "p"]
     header += ["until all areas are found", f"until all have {HIGH_REWARD}", "core-seconds", "seeds"]
     return markdown(header, lines)
 
 
 def learning_table(runs: Runs, task: str, title: str) -> str:
-    """Every amount of training: what was found with it, how good its space is, and what it cost."""
+    """Return the table of amounts of training: what was found with each, how good its space is, and what it cost."""
     labels = list(dict.fromkeys(label for of_task, label, _ in runs if of_task == task))
     per_evaluation, per_image = unit_costs(runs, task)
     trained = [rows for label in labels if label not in UNTRAINED for rows in seeds_of(runs, task, label)]
@@ -249,7 +255,7 @@ def learning_table(runs: Runs, task: str, title: str) -> str:
 
 
 def steps_table(_: Runs) -> str:
-    """Error and similarity of a new autoencoder by the steps it was trained."""
+    """Return the table of error and similarity of a new autoencoder by the steps it was trained."""
     with (RESULTS / "steps.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     by_steps: dict[str, dict[str, dict[str, str]]] = {}
@@ -264,7 +270,7 @@ def steps_table(_: Runs) -> str:
 
 
 def unit_costs(runs: Runs, task: str) -> tuple[float, float]:
-    """Core-seconds of an evaluation and of an observation trained on, fitted to all runs of the task that were trained.
+    """Return the core-seconds of an evaluation and of an observation trained on, fitted to all runs of the task that were trained.
 
     The core-seconds of single runs depend on what else the machine was doing.
     """
@@ -277,12 +283,12 @@ def unit_costs(runs: Runs, task: str) -> tuple[float, float]:
 
 
 def coverage_after(rows: Rows, cost: float) -> float:
-    """The coverage that a run had when it had cost so many core-seconds, by the unit costs of its task."""
+    """Return the coverage of a run when it had cost so many core-seconds, by the unit costs of its task."""
     return float(np.interp(cost, [row["cost"] for row in rows], [row["coverage"] for row in rows]))
 
 
 def median_reached(evaluations: list[float | None]) -> str:
-    """The median number of evaluations if all runs got there, otherwise how many did."""
+    """Return the median number of evaluations if all runs got there, otherwise how many did."""
     reached = [number for number in evaluations if number is not None]
     return f"{np.median(reached):,.0f}" if len(reached) == len(evaluations) else f"{len(reached)} of {len(evaluations)} runs"
 
@@ -300,7 +306,7 @@ def first_high(rows: Rows, high: float) -> int | None:
 
 
 def ceiling_table(runs: Runs) -> str:
-    """Coverage of exploration in a learned space as a share of that in the space of true states, seed by seed."""
+    """Return coverage of exploration in a learned space as a share of that in the space of true states, seed by seed."""
     lines = []
     for label in labels_of(runs):
         cells = []
@@ -332,7 +338,7 @@ def training_table(runs: Runs) -> str:
 
 
 def draw(study: str, runs: Runs, what: str, axis: str) -> None:
-    """The course of one measure: the mean over seeds as a line, their range as a band."""
+    """Draw the course of one measure: the mean over seeds as a line, their range as a band."""
     tasks = tasks_of(runs)
     figure = Figure(figsize=(4.2 * len(tasks), 3.4), layout="constrained")
     axes: list[Axes] = list(np.ravel(figure.subplots(1, len(tasks), sharey=True)))

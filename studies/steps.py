@@ -27,7 +27,7 @@ BATCH_SIZE = 128
 
 
 def measured(task: str) -> list[dict[str, Any]]:
-    """A row for each amount of training on the task's pictures."""
+    """Return a row for each amount of training on the task's pictures."""
     found = stax.run(task, algo="ns", budget=30_000, seed=1)
     archive, rows = found.novelty_archive, []
     for images in IMAGES:

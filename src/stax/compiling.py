@@ -86,7 +86,7 @@ _QUIET = "STAX_COMPILE_QUIETLY"
 
 
 def compile_quietly() -> None:
-    """From now on nothing is said of compiling, neither here nor in worker processes."""
+    """Print no more lines about compiling, neither here nor in worker processes."""
     os.environ[_QUIET] = "1"
 
 

@@ -71,7 +71,7 @@ def _in_32_bits(box: spaces.Box) -> spaces.Box:
 
 
 def make(task: str, *, observations: str = "vector", **options: Any) -> TrainingEnv:
-    """A built-in task as an environment to train on.
+    """Make a built-in task as an environment to train on.
 
     Args:
         task: "curling", "hard-maze" or "redundant-arm".

@@ -109,7 +109,7 @@ def _finite(value: float) -> float | None:
 
 
 def as_json(compared: ComparedRuns) -> dict[str, Any]:
-    """Everything, the values of single runs included, fit for JSON."""
+    """Return everything in a form for JSON, the values of single runs included."""
     return {
         "notes": compared.notes,
         "tasks": [

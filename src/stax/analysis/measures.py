@@ -332,7 +332,7 @@ class Similarity:
 
 
 def correlation_matrix_distance(first: NDArray[np.float64], second: NDArray[np.float64]) -> float | None:
-    """1 - tr(C1 C2) / (|C1| |C2|), with Frobenius norms and C = X X^T of the centred descriptors X (n, d).
+    """Return 1 - tr(C1 C2) / (|C1| |C2|), with Frobenius norms and C = X X^T of the centred descriptors X (n, d).
 
     C is n x n, and is never made: tr(C1 C2) = |X1^T X2|^2, so this costs n d1 d2. None where a norm is 0.
     """

@@ -136,7 +136,7 @@ def smallest_p(first: int, second: int) -> float:
 
 
 def superiority(first: Sequence[float], second: Sequence[float]) -> float:
-    """Vargha and Delaney's A: how often a value of the first is above one of the second, equal ones counting half."""
+    """Return Vargha and Delaney's A: how often a value of the first is above one of the second, equal ones counting half."""
     one, other = _sample(first), np.sort(_sample(second))
     below, not_above = np.searchsorted(other, one, side="left"), np.searchsorted(other, one, side="right")
     return float((below + not_above).sum() / (2 * len(one) * len(other)))
@@ -269,7 +269,7 @@ def evaluation_grid(evaluations: int, points: int = 200) -> NDArray[np.int64]:
 
 
 def aligned(curves: Sequence[Curve], evaluations: NDArray[np.int64]) -> NDArray[np.float64]:
-    """(curves, evaluations): the values of each when so many evaluations are done. They hold until the next step."""
+    """Return the values (curves, evaluations) of each when so many evaluations are done. They hold until the next step."""
     return np.stack([curve.at(evaluations) for curve in curves])
 
 

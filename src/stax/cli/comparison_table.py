@@ -57,7 +57,7 @@ def _lines(task: TaskComparison, columns: int) -> Iterator[Text]:
 
 
 def _sections(task: TaskComparison, *, beside: bool) -> list[_Section]:
-    """With `beside`, evaluations to 80 % are a column beside the best rewards instead of a section."""
+    """Return the sections of the table. With `beside`, evaluations to 80 % are a column beside the best rewards."""
     soon = {family[0].area: family for family in task.families if family[0].measure == SOON}
     sections = []
     for family in task.families:
@@ -93,7 +93,7 @@ def _widths(sections: Sequence[_Section], task: TaskComparison) -> list[int]:
 
 
 def _aligned(cells: Sequence[str], widths: Sequence[int]) -> str:
-    """Counts, p and A to the right."""
+    """Align counts, p and A to the right."""
     parts = []
     for number, (cell, width) in enumerate(zip(cells, widths, strict=True)):
         right = number in (1, 3, 4) and not (number == 3 and len(cells) == 4)

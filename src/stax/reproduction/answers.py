@@ -120,7 +120,7 @@ class Ordering:
         return [self._judge(panel, p) for panel, p in zip(found, tests, strict=True)]
 
     def _tests(self, panel: Panel) -> dict[str, float]:
-        """The uncorrected p of every method of the family against the reference."""
+        """Return the uncorrected p of every method of the family against the reference."""
         reference = panel.samples.get(self.reference)
         keys = [key for key in dict.fromkeys((*self.others, *self.family)) if key != self.reference]
         return {

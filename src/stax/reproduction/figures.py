@@ -25,7 +25,7 @@ _PANEL = 3.8
 
 
 def coverage_figures(runs: PaperRuns) -> dict[str, Figure]:
-    """Final coverage, a panel per task."""
+    """Draw the final coverage, a panel per task."""
     tasks = runs.tasks((*BASELINES, "stax-ef"))
     if not tasks:
         return {}
@@ -42,7 +42,7 @@ def coverage_figures(runs: PaperRuns) -> dict[str, Figure]:
 
 
 def reward_figures(runs: PaperRuns) -> dict[str, Figure]:
-    """For each task the median highest reward per area over the budget, and below it the end."""
+    """Draw for each task the median highest reward per area over the budget, and below it that at the end."""
     figures = {}
     for task in runs.tasks(BASELINES):
         areas, keys = runs.areas(task), runs.keys(task, BASELINES)
@@ -112,7 +112,7 @@ def training_figures(runs: PaperRuns) -> dict[str, Figure]:
 
 
 def _courses(runs: PaperRuns, name: str, keys: Sequence[str]) -> dict[str, Figure]:
-    """Median coverage, and median highest reward per area, over the budget."""
+    """Draw the median coverage, and the median highest reward per area, over the budget."""
     tasks = runs.tasks(keys)
     return {f"{name}-coverage": _coverage(runs, tasks, keys), f"{name}-reward": _reward(runs, tasks, keys)} if tasks else {}
 

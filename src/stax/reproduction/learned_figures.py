@@ -57,7 +57,7 @@ def similarity_figures(runs: PaperRuns, found: dict[str, SimilarityValues]) -> d
 
 
 def reconstruction_figures(runs: PaperRuns) -> dict[str, Figure]:
-    """Observations of archived policies of the arm, and what the autoencoder makes of them."""
+    """Draw observations of archived policies of the arm, and their reconstructions."""
     learned = runs.learned("redundant-arm", "stax") if runs.has("redundant-arm", "stax") else None
     if learned is None or learned.pictures is None or not len(learned.pictures[0]):
         return {}
@@ -76,13 +76,13 @@ def reconstruction_figures(runs: PaperRuns) -> dict[str, Figure]:
 
 
 def splits(runs: PaperRuns) -> list[Split]:
-    """For each task, the reward area with the most policies in the run that covered the most; those with too few are left out."""
+    """Return for each task the area with the most policies in the run that covered the most; leave out those with too few."""
     found = [learned.split for task in runs.tasks(("stax",)) if (learned := runs.learned(task, "stax"))]
     return [split for split in found if split is not None]
 
 
 def every_split(runs: PaperRuns) -> dict[str, list[Split]]:
-    """For each task, the splits of all runs of STAX; runs with too few policies are left out."""
+    """Return for each task the splits of all runs of STAX; leave out runs with too few policies."""
     found = {
         task: [record.learned.split for record in runs.records(task, "stax") if record.learned]
         for task in runs.tasks(("stax",))

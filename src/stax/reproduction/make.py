@@ -80,7 +80,7 @@ _FIGURES: dict[str, Callable[[PaperRuns], dict[str, Figure]]] = {
 
 
 def arm_errors(runs: PaperRuns) -> list[float]:
-    """Errors of STAX's reconstructions of the arm, by seed, as shares of the errors of the mean picture, both mean squared."""
+    """Return the mean squared errors of STAX's reconstructions of the arm, by seed, as shares of those of the mean picture."""
     if not runs.has("redundant-arm", "stax"):
         return []
     known = [record.learned for record in runs.records("redundant-arm", "stax") if record.learned]

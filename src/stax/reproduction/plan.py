@@ -113,7 +113,7 @@ def plan(
     processes: int | None = None,
     workers: int = 1,
 ) -> Campaign:
-    """The runs that these items need, in folders that do not depend on which items were asked for.
+    """Return the runs that these items need, in folders that do not depend on which items were asked for.
 
     Args:
         items: what is to be made.
@@ -135,7 +135,7 @@ def plan(
 
 
 def needed(items: Sequence[Item]) -> Iterator[tuple[str, Variant]]:
-    """Every task and method that any of the items needs, once."""
+    """Return every task and method that any of the items needs, once."""
     for task in TASKS:
         for variant in VARIANTS.values():
             if task in variant.tasks and any(task in item.tasks and variant.key in item.variants for item in items):

@@ -57,11 +57,11 @@ class PaperRuns:
         return best.learned if isinstance(best, Record) else None
 
     def coverage(self, task: str, key: str) -> list[float]:
-        """At the end, by seed, in percent."""
+        """Return the coverage at the end, by seed, in percent."""
         return [100 * curve.last for curve in self.group(task, key).coverage()]
 
     def reward(self, task: str, key: str, area: int) -> list[float]:
-        """The highest at the end, by seed."""
+        """Return the highest value at the end, by seed."""
         return [curve.last for curve in self.group(task, key).max_reward(area)]
 
     def areas(self, task: str) -> list[str]:
@@ -69,7 +69,7 @@ class PaperRuns:
         return [area.name for area in group.group.runs[0].task.reward_areas]
 
     def best(self, task: str, key: str) -> AnyRun:
-        """The run with the highest coverage."""
+        """Return the run with the highest coverage."""
         group = self.group(task, key)
         number = max(range(len(group.measured)), key=lambda run: group.coverage()[run].last)
         return group.group.runs[number]

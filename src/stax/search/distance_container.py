@@ -141,7 +141,7 @@ class DistanceContainer:
         self.offer(policies, (1 - self._parameters.container_tolerance) * self.threshold)
 
     def control_size(self) -> None:
-        """Container size control: l <- l (1 - K (N - size)), where K N is `container_gain`."""
+        """Apply container size control: l <- l (1 - K (N - size)), where K N is `container_gain`."""
         parameters = self._parameters
         error = (parameters.container_size - len(self)) / parameters.container_size
         self.threshold = min(self.threshold * (1 - parameters.container_gain * error), LARGEST_NUMBER)

@@ -69,7 +69,7 @@ class Coverage:
         return math.fsum(self._best.values())
 
     def profile(self, level: float) -> float:
-        """Archive profile: the share of the cells whose best reward is at or above a level."""
+        """Return the archive profile: the share of the cells whose best reward is at or above a level."""
         return sum(best >= level for best in self._best.values()) / self._grid.size
 
 

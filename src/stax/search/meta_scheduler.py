@@ -16,7 +16,7 @@ REST = None
 
 
 def schedule(search: Search) -> Asking:
-    """Algorithm 1. A search that is restored enters it at the head of the loop."""
+    """Run Algorithm 1. A search that is restored enters it at the head of the loop."""
     explorer, containers = search.method.explorer, search.containers
     if not search.evaluations:
         # Sample and evaluate the initial population Gamma_0

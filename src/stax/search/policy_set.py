@@ -230,7 +230,7 @@ class GrowingSet:
     """A set of policies to which others are appended at a cost that does not depend on its size."""
 
     def __init__(self, like: PolicySet) -> None:
-        """An empty set whose columns have the shapes and types of `like`."""
+        """Return an empty set whose columns have the shapes and types of `like`."""
         self._size = 0
         self._columns = {name: np.empty((0, *column.shape[1:]), column.dtype) for name, column in like.columns().items()}
 

@@ -44,7 +44,7 @@ class _Broken(Exception):
 
 
 def check_task(task: Task, *, seed: int = 0) -> list[Finding]:
-    """Everything the contract asks for, looked at in turn. What builds on a broken part is left out."""
+    """Check everything that the contract asks for, in turn. Leave out what builds on a broken part."""
     return list(checks(task, seed=seed))
 
 
@@ -126,7 +126,7 @@ def _untested(rollouts: Rollouts) -> str:
 
 
 def _policies(task: Task, seed: int) -> Genomes:
-    """Policies as a search makes them: normal, uniform over the bounds, and at the bounds."""
+    """Return genomes as a search makes them: normal, uniform over the bounds, and at the bounds."""
     rng = np.random.default_rng(seed)
     low, high = task.genome_bounds
     half = _POLICIES // 2
@@ -316,7 +316,7 @@ def _render(task: Task, genomes: Genomes) -> None:
 
 
 def _film(task: Task, genomes: Genomes, rollouts: Rollouts) -> Finding:
-    """A task may be able to film in general, but not here and now; that is no mistake of its."""
+    """Check the film of a policy. A task that can film in general, but not here and now, makes no mistake."""
     steps = [0, int(rollouts.steps[0])]
     try:
         pictures = [np.asarray(picture) for picture in task.film(genomes[0], steps, 96)]

@@ -111,7 +111,7 @@ class Record:
         return RunStatus.FINISHED
 
     def why_unfinished(self) -> str:
-        """Nothing, since only finished runs have a record."""
+        """Return None, since only finished runs have a record."""
         return ""
 
     def require_finished(self) -> None:
@@ -241,7 +241,7 @@ def _coverage(arrays: Arrays, name: str, task: DescribedTask, cells: int, evalua
 
 
 def _check_summary(course: Measured, summary: Mapping[str, Any], path: Path) -> None:
-    """Curves and summary must tell the same end."""
+    """Check that curves and summary state the same end."""
     if summary.get("status") != RunStatus.FINISHED:
         raise damaged(f"status is {shown(summary.get('status'))}, and only a finished run has a record")
     coverage, rewards = summary.get("coverage"), summary.get("max_reward")
@@ -387,7 +387,7 @@ def _tables(given: Any, name: str) -> list[Mapping[str, Any]]:
 
 
 def _words(given: Any) -> dict[str, str]:
-    """Entries of a table about the run that decide nothing, as they may be shown."""
+    """Return entries of a table about the run that decide nothing, in a form that may be shown."""
     if not isinstance(given, Mapping):
         return {}
     return {printable(name, _MOST_WORDS): printable(value, _MOST_WORDS) for name, value in given.items()}

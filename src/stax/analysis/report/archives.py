@@ -58,7 +58,7 @@ class _Places:
 
 
 def archive_picture(result: Result, why_described: str) -> ArchivePicture:
-    """Both archives.
+    """Return both archives.
 
     Args:
         why_described: why the run's task draws nothing, if it is only described.
@@ -179,7 +179,7 @@ def _by_ground_truth(task: Task, archives: list[PolicySet]) -> _Places:
 
 
 def _by_descriptor(archives: list[PolicySet]) -> _Places:
-    """Without a ground truth: by the two directions in which the descriptors differ most; the genomes of random search."""
+    """Place the policies, without a ground truth, by the two directions in which descriptors differ most, or genomes of random search."""
     points, which = by_components(archives)
     what = {
         "the descriptors": "the descriptors that the search compared them by",
@@ -194,7 +194,7 @@ def _by_descriptor(archives: list[PolicySet]) -> _Places:
 
 
 def _areas(task: Task, place: Any, *, downwards: bool) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Reward areas as ellipses with their names below them, where they hide no policy."""
+    """Draw reward areas as ellipses with their names below them, where they hide no policy."""
     shapes, annotations = [], []
     for name, color, middle, width, height in area_ellipses(task, place):
         low = float(middle[1]) + (height if downwards else -height)

@@ -26,7 +26,7 @@ _GAP = 0.05
 
 
 def course_figure(result: Result, measured: Measured) -> Figure:
-    """Coverage if there is any, rewards, and below them the phases."""
+    """Draw coverage if there is any, rewards, and below them the phases."""
     rows = 1 if measured.coverage is None else 2
     height = (1 - _PHASE_HEIGHT - rows * _GAP) / rows
     tops = [1 - number * (height + _GAP) for number in range(rows)]
@@ -100,7 +100,7 @@ def _phases(result: Result) -> list[dict[str, Any]]:
 
 
 def _chunks(result: Result) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """After how many evaluations each chunk ended, and whether it exploited."""
+    """Return after how many evaluations each chunk ended, and whether it exploited."""
     ends: list[Any] = [row.get("evaluations") for row in result.metrics]
     whole = all(isinstance(end, int) for end in ends)
     if not whole or sorted(ends) != ends or (ends and (ends[0] < 0 or ends[-1] > result.evaluations)):
@@ -111,7 +111,7 @@ def _chunks(result: Result) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
 def _gathered(
     ends: NDArray[np.int64], exploiting: NDArray[np.bool_]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
-    """Starts, ends and shares of exploitation of fewer, longer stretches."""
+    """Return starts, ends and shares of exploitation of fewer, longer stretches."""
     spent = np.diff(ends, prepend=0)
     groups = np.arange(len(ends)) * MOST_CHUNKS // len(ends)
     total = np.bincount(groups, spent, MOST_CHUNKS)

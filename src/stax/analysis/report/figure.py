@@ -59,7 +59,7 @@ def axis(title: str, **more: Any) -> dict[str, Any]:
 
 
 def evaluations_axis(evaluations: int, *, room: float = 0.0, **more: Any) -> dict[str, Any]:
-    """From 0 to the last, and so much more, as a share, that a dot at the end is whole."""
+    """Return an axis of evaluations from 0 to the last, and by a share of `room` further, so that a dot at the end is not cut."""
     return axis(
         "evaluations", range=[0, (1 + room) * max(evaluations, 1)], tickformat="~s" if evaluations >= 10_000 else ",d", **more
     )

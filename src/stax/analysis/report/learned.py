@@ -92,7 +92,7 @@ def learned_facts(result: Result, why_described: str) -> LearnedFacts | Missing:
 
 
 def _shown(result: Result, policies: PolicySet) -> list[Reconstruction] | Figure:
-    """Observations of policies that are evenly spread over the archives, and what becomes of them."""
+    """Draw observations of policies that are evenly spread over the archives, and their reconstructions."""
     pictures = len(result.task.observation_shape) == 3
     count = min(PICTURES if pictures else VECTORS, len(policies))
     some = policies.take(np.unique(np.linspace(0, len(policies) - 1, count).round().astype(np.int64)))

@@ -51,7 +51,7 @@ def value_words(value: Any) -> str:
 
 
 def numbers(values: NDArray[Any] | Iterable[float], digits: int = 5) -> list[float | int | None]:
-    """Numbers for JSON, which knows neither nan nor infinity, with so many digits as one can see."""
+    """Return numbers for JSON, which knows neither nan nor infinity, with as many digits as one can see."""
     array = np.asarray(values)
     if array.dtype.kind in "iub":
         return [int(value) for value in array]

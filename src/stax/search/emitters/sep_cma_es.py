@@ -172,7 +172,7 @@ def _sound(state: Mapping[str, Any]) -> bool:
 
 
 def population_size(parameters: Parameters, genome_size: int) -> int:
-    """Number of policies drawn per generation: M_E, or by the rule of CMA-ES for this number of genes."""
+    """Return the number of policies drawn per generation: M_E, or by the rule of CMA-ES for this number of genes."""
     if parameters.cma_population == "emitter":
         return parameters.emitter_population
     return 4 + math.floor(3 * math.log(genome_size))
