@@ -48,7 +48,8 @@ def subnormals(array):
 def run_tables(genomes):
     tables = Tables(len(genomes))
     final = np.empty((len(genomes), STATE_SIZE))
-    tables.run(genomes, 0, HORIZON, final=final)
+    # As tasks give them: the kernel is compiled again for other types.
+    tables.run(genomes.astype(np.float64), 0, HORIZON, final=final)
     return tables, final
 
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numba.core import event
 
 import stax
 from rollout_samples import NAMES, random_genomes
@@ -179,6 +180,16 @@ def test_genomes_of_other_number_types_are_taken(task):
     same(task.evaluate(genomes), task.evaluate(genomes.astype(np.float64)))
     same(task.evaluate(np.asfortranarray(genomes)), task.evaluate(genomes))
     assert check_genomes(np.ones((1, 3), np.int8), 3).dtype == np.float64
+
+
+def test_policies_of_a_loaded_archive_compile_nothing_again(task):
+    genomes = random_genomes(task, 2)
+    rollouts, states = task.evaluate(genomes), task.trajectory(genomes[0])
+    genomes.flags.writeable = False
+    with event.install_recorder("numba:compile") as compiled:
+        same(task.evaluate(genomes), rollouts)
+        np.testing.assert_array_equal(task.trajectory(genomes[0]), states)
+    assert not compiled.buffer
 
 
 BAD_TASKS = [

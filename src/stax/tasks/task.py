@@ -208,7 +208,11 @@ class Task(ABC):
 
 
 def check_genomes(genomes: ArrayLike, genome_size: int) -> Genomes:
-    """Return the genomes as a float64 array (n, genome_size), or raise an error that says what is wrong."""
+    """Return the genomes as a float64 array (n, genome_size), or raise an error that says what is wrong.
+
+    The array is writable, and a copy if the one given is not. Numba compiles a function again for read-only arrays, such as those of
+    a loaded archive, and for Curling that takes half a minute.
+    """
     try:
         array = np.asarray(genomes)
     except ValueError:
@@ -223,7 +227,7 @@ def check_genomes(genomes: ArrayLike, genome_size: int) -> Genomes:
         raise InvalidInputError(f"genomes must hold at least one policy, not an empty batch of shape {array.shape}.")
     if array.shape[1] != genome_size:
         raise InvalidInputError(f"genomes must have {genome_size} numbers a row, not {array.shape[1]}.")
-    array = np.ascontiguousarray(array, dtype=np.float64)
+    array = np.require(array, np.float64, ["C", "W"])
     finite = np.isfinite(array)
     if not finite.all():
         row, column = np.argwhere(~finite)[0]
