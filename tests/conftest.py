@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import signal
+from pathlib import Path
 
 import pytest
 
@@ -23,29 +24,44 @@ for _number, _handler in ((signal.SIGINT, signal.default_int_handler), (signal.S
         signal.signal(_number, _handler)
 
 
-LONGEST_FILES = (
+TESTS = Path(__file__).parent
+LONGEST_GROUPS = (
+    "explorer",
     "test_tutorials.py",
-    "test_page.py",
-    "test_server.py",
-    "test_digests.py",
-    "test_terminal.py",
-    "test_hostile_records.py",
-    "test_cli.py",
-    "test_run_command.py",
-    "test_campaign.py",
+    "ray",
+    "analysis",
+    "test_hostile_folders.py",
     "test_resume.py",
-    "test_compare_command.py",
-    "test_failures.py",
-    "test_evaluator.py",
-    "test_reproduction_records.py",
+    "test_terminal.py",
+    "test_digests.py",
+    "test_cli.py",
     "test_faults.py",
+    "test_autoencoder_runs.py",
+    "test_working_folder.py",
+    "test_numerics.py",
+    "test_reproduction_records.py",
+    "test_reproduction.py",
 )
-"""Files that take longest, the longest first: they begin first, so that no core is idle in the end."""
+"""Groups of tests that take longest, the longest first: they begin first, so that no core is idle in the end."""
 
 
+def group_of(item: pytest.Item) -> str:
+    """Return the group of a test. The tests of a group run in one process, one after the other, and share what they set up.
+
+    A folder with fixtures of its own is one group, and so are the files that need the Ray cluster. Any other file is a group.
+    """
+    if item.path.name in ("test_campaign.py", "test_evaluator.py", "test_failures.py", "test_worker_processes.py"):
+        return "ray"
+    folder = item.path.parent
+    return folder.name if folder != TESTS and (folder / "conftest.py").exists() else item.path.name
+
+
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    place = {name: number for number, name in enumerate(LONGEST_FILES)}
-    items.sort(key=lambda item: place.get(item.path.name, len(place)))
+    place = {name: number for number, name in enumerate(LONGEST_GROUPS)}
+    for item in items:
+        item.add_marker(pytest.mark.xdist_group(group_of(item)))
+    items.sort(key=lambda item: place.get(group_of(item), len(place)))
 
 
 @pytest.fixture(autouse=True)
