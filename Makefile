@@ -34,10 +34,9 @@ DEMO_BUDGET ?= 45000
 demo: $(DEMO_STAMP)
 	$(BIN)/stax run hard-maze --budget $(DEMO_BUDGET) --out demo/hard-maze-$$(date +%Y%m%d-%H%M%S)
 
-# Three groups of tests at a time, the longest first (tests/conftest.py). On two cores this is a fifth faster than two at a time, because
-# many tests wait for other processes.
+# Two groups of tests at a time, the longest first (tests/conftest.py).
 test: setup
-	$(BIN)/python -m pytest --numprocesses 3 --dist loadgroup --no-loadscope-reorder --durations 25
+	$(BIN)/python -m pytest --numprocesses 2 --dist loadgroup --no-loadscope-reorder --durations 25
 
 check: setup
 	$(BIN)/ruff check .

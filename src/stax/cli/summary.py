@@ -99,7 +99,7 @@ def _details(result: Result) -> dict[str, str]:
     """Return the number of policies that were rewarded in each area, and the error of the last training."""
     areas = result.ledger["reward_area"][result.ledger["reward"] > 0]
     counts = {
-        area.name: f"  by {policies(int(np.count_nonzero(areas == number)))}"
+        area.name: f"  ({policies(int(np.count_nonzero(areas == number)))} rewarded)"
         for number, area in enumerate(result.task.reward_areas)
     }
     error = result.metrics[-1].get("validation_error") if result.metrics else None
