@@ -347,6 +347,7 @@ def test_a_policy_tells_its_numbers(tabs, folders):
 def test_a_box_around_policies_lists_them(tabs, folders):
     result = stax.load(folders["arm"])
     page = tabs("arm")
+    page.locator("#plot-archives").scroll_into_view_if_needed()
     (left, top), (right, bottom) = page.evaluate(
         """() => {
             const plot = document.getElementById("plot-archives"), box = plot.getBoundingClientRect();
