@@ -48,3 +48,13 @@ class TroubledTask(SquareTask):
 
     def _crash(self, rollouts, wrong):
         ctypes.string_at(0)
+
+
+class BusyTask(SquareTask):
+    """Takes 0.02 s of a processor for each policy."""
+
+    def evaluate(self, genomes):
+        end = time.process_time() + 0.02 * len(genomes)
+        while time.process_time() < end:
+            pass
+        return super().evaluate(genomes)

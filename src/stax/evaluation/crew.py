@@ -51,6 +51,9 @@ class Crew(Protocol):
     def abandon(self) -> None:
         """Forget the parts that were added."""
 
+    def core_seconds(self) -> float:
+        """Return the processor time of the workers that run now, as far as it can be known."""
+
     def close(self) -> None:
         """End all workers."""
 
@@ -74,6 +77,9 @@ class OwnProcess:
 
     def abandon(self) -> None:
         self._waiting.clear()
+
+    def core_seconds(self) -> float:
+        return 0.0
 
     def close(self) -> None:
         pass
@@ -217,6 +223,13 @@ class Workers(ABC, Generic[W]):
         for worker in [worker for worker in self._workers if worker.part is not None]:
             self._workers.remove(worker)
             self._end(worker)
+
+    def core_seconds(self) -> float:
+        return sum(map(self._core_seconds_of, self._workers))
+
+    def _core_seconds_of(self, worker: W) -> float:
+        """Return the processor time of a worker; 0 if it cannot be known, as on another machine."""
+        return 0.0
 
     def close(self) -> None:
         self.abandon()

@@ -87,6 +87,10 @@ class Evaluator:
         """Number of workers that died or took too long, and were replaced."""
         return self._crew.replaced
 
+    def core_seconds(self) -> float:
+        """Return the processor time of the workers that run now; that of ended ones is in the times of this process."""
+        return self._crew.core_seconds()
+
     def counts(self) -> dict[str, Any]:
         """Return the evaluations and failures so far as JSON values, for `restore_counts` when a run is resumed."""
         return {"evaluations": self.evaluations, "failures": dict(self.failures)}

@@ -26,6 +26,7 @@ from dataclasses import dataclass
 from multiprocessing import connection, resource_tracker, util
 from multiprocessing.connection import Connection
 from multiprocessing.context import SpawnProcess
+from pathlib import Path
 from types import ModuleType
 
 from stax.errors import InvalidInputError
@@ -124,6 +125,14 @@ class Processes(Workers[WorkerProcess]):
             f"Worker processes for task {self._task_name!r} cannot start ({_exit_description(code)}); a script that evaluates a task of its own"
             ' in processes must do its work under if __name__ == "__main__":.',
         )
+
+    def _core_seconds_of(self, worker: WorkerProcess) -> float:
+        try:
+            said = Path(f"/proc/{worker.process.pid}/stat").read_bytes()
+        except OSError:  # it has ended, or this is not Linux
+            return 0.0
+        # Behind the name, which may hold anything, fields 11 to 14: user and system time, its own and of its children that have ended.
+        return sum(map(int, said.rpartition(b")")[2].split()[11:15])) / os.sysconf("SC_CLK_TCK")
 
     def _end(self, worker: WorkerProcess) -> None:
         _end_process(worker)

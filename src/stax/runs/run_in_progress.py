@@ -361,8 +361,10 @@ class RunInProgress:
 
     def _core_seconds(self) -> float | None:
         """Return the processor time of the run so far; None if that of an earlier part is not known."""
-        before = self._core_seconds_before
-        return None if before is None else round(before + _core_seconds_of_process() - self._cores_began, 3)
+        if self._core_seconds_before is None:
+            return None
+        here = _core_seconds_of_process() - self._cores_began
+        return round(self._core_seconds_before + here + self._evaluator.core_seconds(), 3)
 
 
 def _core_seconds_of_process() -> float:
