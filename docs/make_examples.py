@@ -40,7 +40,6 @@ class Found:
 
     path: Path
     method: str
-    core_seconds: float
     measured: Measured
 
     @property
@@ -62,7 +61,7 @@ def do_campaign(name: str, folder: Path) -> list[Found]:
     """Do what is missing of a campaign, and return what its runs found."""
     stax("campaign", f"{name}.toml", "--out", str(folder / name), "--processes", "2")
     runs = [RunReader(path.parent) for path in sorted((folder / name).glob("*/config.toml"))]
-    return [Found(run.path, run.config.algo, float(run.summary["core_seconds"]), measure_recorded(run)) for run in runs]
+    return [Found(run.path, run.config.algo, measure_recorded(run)) for run in runs]
 
 
 def row(method: str, runs: Sequence[Found]) -> str:
@@ -71,8 +70,7 @@ def row(method: str, runs: Sequence[Found]) -> str:
     when = f"{len(soonest)} of {len(runs)}" + (f", after {np.median(soonest):,.0f}" if soonest else "")
     coverage = [100 * run.measured.coverage.last for run in runs if run.measured.coverage is not None]
     best = [run.best for run in runs]
-    seconds = f"{np.mean([run.core_seconds for run in runs]):,.0f}"
-    return f"| {method} | {spread(coverage, '.1f')} | {spread(best, '.3g')} | {when} | {seconds} |"
+    return f"| {method} | {spread(coverage, '.1f')} | {spread(best, '.3g')} | {when} |"
 
 
 def spread(values: Sequence[float], form: str) -> str:
@@ -84,20 +82,26 @@ def spread(values: Sequence[float], form: str) -> str:
 def table(found: dict[str, list[Found]]) -> str:
     """Return the table of all campaigns."""
     lines = [
-        "| | coverage, %, median (range) | best reward, median (range) | seeds that found a reward | core-seconds |",
-        "|---|---|---|---|---|",
+        "| | coverage, %, median (range) | best reward, median (range) | seeds that found a reward |",
+        "|---|---|---|---|",
     ]
     for name, runs in found.items():
         evaluations = max(run.measured.evaluations for run in runs)
-        lines.append(f"| **{NAMES[name]}**, {evaluations:,} evaluations | | | | |")
+        lines.append(f"| **{NAMES[name]}**, {evaluations:,} evaluations | | | |")
         lines += [row(method, [run for run in runs if run.method == method]) for method in METHODS]
     return "\n".join(lines) + "\n"
 
 
 def draw_best(name: str, runs: Sequence[Found]) -> None:
-    """Draw moments of the best policy of all runs."""
+    """Draw moments of the best policy of all runs or, without rewards, of the one of `stax` that ended farthest from most others."""
     best = max(runs, key=lambda run: run.best)
-    which = ["--best", "goal"] if best.best > 0 else ["--random", "1"]
+    which = ["--best", "goal"]
+    if not best.best:
+        best = next(run for run in runs if run.method == "stax")
+        archive = RunReader(best.path).novelty_archive
+        ends = archive.ground_truth
+        far = np.linalg.norm((ends - np.median(ends, axis=0)) / (np.ptp(ends, axis=0) + 1e-9), axis=1)
+        which = [str(archive.id[np.argmax(far)])]
     stax("replay", str(best.path), *which, "--trust", "--out", str(IMAGES / f"example-{name}.png"), "--quiet")
 
 
