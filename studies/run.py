@@ -225,21 +225,19 @@ SPACE_FINALISTS: tuple[str, ...] = ("stax", "principal")
 
 
 def _spaces() -> Iterator[Run]:
-    """Yield exploration alone in other learned spaces, beside novelty search in the ground truth and AURORA; then with emitters.
+    """Yield the complete method in the finalists' spaces, beside novelty search in the ground truth and AURORA; then exploration alone.
 
     The finalists come first, since the verdict depends on them.
     """
-    for budget in (20_000, 100_000):
-        for seed in range(SPACE_SEEDS):
-            for task in TASKS:
-                yield from _space_runs(task, task, budget, seed, SPACE_FINALISTS, {})
     for seed in range(SPACE_SEEDS):
         for task in TASKS:
             for name in SPACE_FINALISTS:
                 yield Run(task, f"{name}, complete", "stax", seed, 100_000, parameters=SPACES[name])
-    for seed in range(SPACE_SEEDS):
-        for task in TASKS:
-            yield from _space_runs(task, task, 20_000, seed, tuple(SPACES), {})
+            yield from _space_runs(task, task, 100_000, seed, (), {})
+    for spaces, budget in ((SPACE_FINALISTS, 20_000), (tuple(SPACES), 20_000), (SPACE_FINALISTS, 100_000)):
+        for seed in range(SPACE_SEEDS):
+            for task in TASKS:
+                yield from _space_runs(task, task, budget, seed, spaces, {})
     for seed in range(SPACE_SEEDS):
         for label, (task, budget, options) in GYMNASIUM_TASKS.items():
             yield from _space_runs(label, task, budget, seed, [name for name in SPACES if name not in FOR_PICTURES], options)

@@ -184,9 +184,10 @@ def spaces_tables(_: Runs) -> str:
     for complete in (False, True):
         for budget in (20_000, 3_000, 2_500, 100_000):
             every = load("spaces", budget)
-            runs = {run: rows for run, rows in every.items() if run[1].endswith(COMPLETE_SPACE) == complete}
+            spaces = {run[0] for run in every if run[1] not in RIVALS and run[1].endswith(COMPLETE_SPACE) == complete}
+            runs = {run: rows for run, rows in every.items() if run[1] in RIVALS or run[1].endswith(COMPLETE_SPACE) == complete}
             what = "complete method" if complete else "exploration alone"
-            for task in dict.fromkeys(run[0] for run in runs):
+            for task in sorted(spaces):
                 tables.append(spaces_table(runs, task, f"{budget:,} evaluations, {what}"))
     return "\n\n".join(tables)
 
