@@ -36,7 +36,7 @@ demo: $(DEMO_STAMP)
 
 # Two groups of tests at a time, the longest first (tests/conftest.py).
 test: setup
-	$(BIN)/python -m pytest --numprocesses 2 --dist loadgroup --no-loadscope-reorder --durations 25
+	$(BIN)/python -m pytest --numprocesses 2 --dist loadscope --no-loadscope-reorder --durations 25
 
 check: setup
 	$(BIN)/ruff check .

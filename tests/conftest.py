@@ -45,23 +45,32 @@ LONGEST_GROUPS = (
 """Groups of tests that take longest, the longest first: they begin first, so that no core is idle in the end."""
 
 
-def group_of(item: pytest.Item) -> str:
-    """Return the group of a test. The tests of a group run in one process, one after the other, and share what they set up.
+def group_of(path: Path) -> str:
+    """Return the group of the tests of a file. The tests of a group run in one process, one after the other, and share what they set up.
 
     A folder with fixtures of its own is one group, and so are the files that need the Ray cluster. Any other file is a group.
     """
-    if item.path.name in ("test_campaign.py", "test_evaluator.py", "test_failures.py", "test_worker_processes.py"):
+    if path.name in ("test_campaign.py", "test_evaluator.py", "test_failures.py", "test_worker_processes.py"):
         return "ray"
-    folder = item.path.parent
-    return folder.name if folder != TESTS and (folder / "conftest.py").exists() else item.path.name
+    return path.parent.name if path.parent != TESTS and (path.parent / "conftest.py").exists() else path.name
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     place = {name: number for number, name in enumerate(LONGEST_GROUPS)}
-    for item in items:
-        item.add_marker(pytest.mark.xdist_group(group_of(item)))
-    items.sort(key=lambda item: place.get(group_of(item), len(place)))
+    items.sort(key=lambda item: place.get(group_of(item.path), len(place)))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """Return what gives groups of tests to processes. The marks of pytest-xdist 3.8 have no effect with pytest 9.2."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    class GroupScheduling(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return group_of(config.rootpath / nodeid.partition("::")[0])
+
+    return GroupScheduling(config, log)
 
 
 @pytest.fixture(autouse=True)
