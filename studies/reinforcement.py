@@ -3,9 +3,9 @@
     python studies/reinforcement.py                  # every run that the table does not hold yet, two at a time
     python studies/reinforcement.py --show           # writes the tables of docs/why.md
 
-Searches are `stax` and `random`; learners are PPO and SAC of Stable-Baselines3, each with its defaults and with a setting made for exploration. All
-see the numbers that the policies of a search see, and are paid as rarely. The table `studies/results/reinforcement.csv` has a row for each
-run. It can be stopped and called again.
+Searches are `stax` and `random`; learners are PPO and SAC of Stable-Baselines3, each with its defaults and with a setting made for
+exploration. All see the numbers that the policies of a search see, and are paid as rarely. One more task, Pendulum, pays at every step.
+The table `studies/results/reinforcement.csv` has a row for each run. It can be stopped and called again.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import json
 import multiprocessing
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
@@ -44,6 +44,13 @@ STEPS = {"hard-maze": 1_000_000, "curling": 1_000_000}
 STEPS_OF_OTHERS = 500_000
 FEWER_STEPS = {"SAC": 50_000, "SAC, exploring": 50_000}
 """Learners that take an hour for as many steps as the others do in minutes."""
+DENSE = "pendulum"
+"""The task that pays at every step: Pendulum-v1."""
+DENSE_STEPS = {"stax": 200_000, "random": 200_000, "PPO": 200_000, "SAC": 20_000}
+DENSE_HORIZON = 200
+DENSE_EPISODES = 5
+"""Episodes of an evaluation of a search, whose mean return counts, since every episode of Pendulum begins elsewhere."""
+FRESH_EPISODES = 20
 BUILT_IN = ("redundant-arm", "hard-maze", "curling")
 SEARCHES = ("stax", "random")
 LEARNERS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -78,6 +85,8 @@ def planned() -> Iterator[Run]:
         for task in (*BUILT_IN, *GYMNASIUM_TASKS):
             for learner in (*SEARCHES, *LEARNERS):
                 yield Run(task, learner, seed, FEWER_STEPS.get(learner, STEPS.get(task, STEPS_OF_OTHERS)))
+        for learner, steps in DENSE_STEPS.items():
+            yield Run(DENSE, learner, seed, steps)
 
 
 class Best:
@@ -100,7 +109,10 @@ class Best:
 def do(run: Run) -> dict[str, Any]:
     """Do a run, and return its row of the table."""
     began, best = time.process_time(), Best()
-    if run.learner in SEARCHES:
+    if run.task == DENSE:
+        best.steps = run.steps
+        best.improvements.append((run.steps, 0, round(mean_return(balance(run)), 1)))
+    elif run.learner in SEARCHES:
         search(run, best)
     else:
         train(run, best)
@@ -152,6 +164,38 @@ def train(run: Run, best: Best) -> None:
 
     learner = getattr(stable_baselines3, algorithm)("MlpPolicy", environment(run.task), seed=run.seed, device="cpu", **options)
     learner.learn(run.steps, callback=Count())
+
+
+def balance(run: Run) -> Callable[[Any], Any]:
+    """Search or train on Pendulum, and return the best policy of the search or the last one of the training."""
+    if run.learner in SEARCHES:
+        import stax
+
+        options = {"task.reward_offset": 10.0 * DENSE_HORIZON, "task.episodes": DENSE_EPISODES}
+        budget = run.steps // (DENSE_HORIZON * DENSE_EPISODES)
+        result = stax.run("gym:Pendulum-v1", algo=run.learner, budget=budget, seed=run.seed, workers=1, device="cpu", **options)
+        return result.policy(int(result.best(0).id[0]))
+    import stable_baselines3
+    import torch
+
+    torch.set_num_threads(1)
+    algorithm, options = LEARNERS[run.learner]
+    learner = getattr(stable_baselines3, algorithm)("MlpPolicy", "Pendulum-v1", seed=run.seed, device="cpu", **options)
+    learner.learn(run.steps)
+    return lambda seen: learner.predict(seen, deterministic=True)[0]
+
+
+def mean_return(policy: Callable[[Any], Any]) -> float:
+    """Return the mean return of a policy over episodes that it has not seen."""
+    env, returns = gymnasium.make("Pendulum-v1"), []
+    for episode in range(FRESH_EPISODES):
+        seen, _ = env.reset(seed=10_000 + episode)
+        over, total = False, 0.0
+        while not over:
+            seen, reward, terminated, truncated, _ = env.step(policy(seen))
+            over, total = terminated or truncated, total + float(reward)
+        returns.append(total)
+    return float(np.mean(returns))
 
 
 def environment(task: str) -> Any:
@@ -209,7 +253,9 @@ def result_table(rows: Sequence[dict[str, Any]], task: str) -> str:
     areas = areas_of(task)
     lines = [[NAMES[task], "steps", *areas, "core-seconds", "seeds"]]
     lines.append(["---"] * len(lines[0]))
-    runs_of = {learner: [row for row in rows if (row["task"], row["learner"]) == (task, learner)] for learner in (*SEARCHES, *LEARNERS)}
+    runs_of = {
+        learner: [row for row in rows if (row["task"], row["learner"]) == (task, learner)] for learner in (*SEARCHES, *LEARNERS)
+    }
     budgets = sorted({int(row["steps"]) for runs in runs_of.values() for row in runs})
     for budget in budgets:
         for learner, runs in runs_of.items():
@@ -233,10 +279,24 @@ def area_cell(runs: Sequence[Sequence[tuple[int, int, float]]], area: int) -> st
     return f"{best:.2f}; {len(first)} of {len(runs)} seeds, after {np.median(first):,.0f}"
 
 
+def dense_table(rows: Sequence[dict[str, Any]]) -> str:
+    """Return the mean returns on the task that pays at every step."""
+    lines = [["Pendulum", "steps", f"mean return of {FRESH_EPISODES} new episodes", "core-seconds", "seeds"], ["---"] * 5]
+    for learner, steps in DENSE_STEPS.items():
+        runs = [row for row in rows if (row["task"], row["learner"]) == (DENSE, learner)]
+        if runs:
+            returns = [row["improvements"][-1][2] for row in runs]
+            spent = np.mean([float(row["core_seconds"]) for row in runs])
+            value = f"{np.mean(returns):,.0f} ({min(returns):,.0f} to {max(returns):,.0f})"
+            lines.append([learner, f"{steps:,}", value, f"{spent:,.0f}", str(len(runs))])
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
 def show() -> None:
     """Write the tables into docs/why.md."""
     rows = read_table()
     tables = [result_table(rows, task) for task in NAMES if any(row["task"] == task for row in rows)]
+    tables.append(dense_table(rows))
     page = PAGE.read_text()
     before, rest = page.split(BEGIN)
     PAGE.write_text(before + BEGIN + "\n\n".join(tables) + "\n" + rest[rest.index(END) :])
