@@ -185,6 +185,18 @@ def test_a_signal_while_modules_are_imported_is_one_line(number, seconds, tmp_pa
     assert said.splitlines()[-1].startswith("stax: interrupted")
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_in_a_callback_of_c_code_is_raised_after_it(number):
+    """Such as the one by which Numba's compiler stores what it has compiled."""
+    code = (
+        "import ctypes, signal, time\nfrom stax.cli.interruption import raise_on_signals\n"
+        f"raise_on_signals()\nctypes.CFUNCTYPE(None)(lambda: signal.raise_signal({int(number)}))()\n"
+        "try:\n    time.sleep(50)\nexcept KeyboardInterrupt:\n    print('stopped')"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=30)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "stopped\n", "")
+
+
 def test_the_command_is_ready_for_signals_before_anything_large_is_imported():
     code = "import sys, stax_command; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
+import threading
 from collections.abc import Callable
 from contextlib import suppress
 from types import FrameType, TracebackType
@@ -16,6 +18,9 @@ if TYPE_CHECKING:
 
     from stax.cli.progress import Progress
 
+SECONDS_TO_THE_NEXT_TRY = 0.05
+"""Seconds after which a request to stop is raised again that could not be raised when it came."""
+
 _interrupted = False
 
 
@@ -23,6 +28,7 @@ def raise_on_signals() -> None:
     """Have every request to stop raise `KeyboardInterrupt`, outside of `Requests`."""
     for number in stax_command.stop_signals():
         signal.signal(number, _interrupt)
+    sys.unraisablehook = _raise_again
 
 
 def was_interrupted() -> bool:
@@ -34,6 +40,19 @@ def _interrupt(_: int, __: FrameType | None) -> None:
     global _interrupted
     _interrupted = True
     raise KeyboardInterrupt
+
+
+def _raise_again(lost: sys.UnraisableHookArgs) -> None:
+    """Send a request to stop again that was raised in a callback of C code or in a destructor, where exceptions are lost."""
+    if not issubclass(lost.exc_type, KeyboardInterrupt):
+        sys.__unraisablehook__(lost)
+        return
+    numbers = stax_command.stop_signals()
+    if numbers:
+        # To the main thread, which may be asleep: a signal that another thread takes does not wake it.
+        again = threading.Timer(SECONDS_TO_THE_NEXT_TRY, signal.pthread_kill, (threading.get_ident(), numbers[0]))
+        again.daemon = True
+        again.start()
 
 
 def exit_on_signals(code: int) -> None:
