@@ -39,6 +39,10 @@ COLORS = {
     "alternating": "#D55E00",
     "a quarter explores": "#0072B2",
     "adaptive": "#009E73",
+    "ns, ground truth": "#0072B2",
+    "stax, complete": "#CC79A7",
+    "principal, complete": "#117733",
+    "aurora": "#3377EE",
 }
 RIVALS = {"ns, ground truth", "aurora"}
 """Labels of the study of learned spaces that are other methods."""
@@ -48,7 +52,7 @@ COMPLETE_SPACE = ", complete"
 """End of the labels of the study of learned spaces that stand for the complete method."""
 UNTRAINED = ("true states", "never trained")
 """Labels of the study of learning without an autoencoder that is trained."""
-GROUND_TRUTH = ("ns", "serene", "map-elites", "moo-nr", "true states")
+GROUND_TRUTH = ("ns", "serene", "map-elites", "moo-nr", "true states", "ns, ground truth")
 """Drawn dashed, as in the paper."""
 HIGH_REWARD = 0.8
 
@@ -381,6 +385,9 @@ def main() -> None:
         if f"<!-- {study} -->" not in page:
             continue
         runs = load(study) if study not in ("learning", "spaces", "steps") else {}
+        if study == "spaces":
+            drawn = {run: rows for run, rows in load(study, 100_000).items() if run[1] in COLORS}
+            draw(study, drawn, "coverage", "coverage, %")
         if study not in ("differences", "learning", "spaces", "steps"):
             draw(study, runs, "coverage", "coverage, %")
         if study not in ("ceiling", "training", "differences", "learning", "spaces", "steps"):
