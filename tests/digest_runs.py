@@ -28,7 +28,7 @@ TABLE = Path(__file__).parent / "data" / "digests.json"
 METHODS = (
     *("stax", "stax-single", "stax-alt-multi", "stax-alt-single", "stax-nt", "stax-reset", "taxons"),
     *("serene", "ns", "map-elites", "moo-nr", "random"),
-    *("dns", "dns-learned", "aurora"),
+    *("dns", "dns-learned", "aurora", "stax-plus"),
 )
 SEEDS = {"curling": 5, "hard-maze": 3, "redundant-arm": 3}
 """Tasks, each with a seed that finds rewards early."""

@@ -28,11 +28,12 @@ LEARNED = (
     "taxons",
     "dns-learned",
     "aurora",
+    "stax-plus",
 )
 GIVEN = ("serene", "ns", "map-elites", "moo-nr", "dns", "random")
 METHODS = LEARNED + GIVEN
 DOMINATED_NOVELTY = ("dns", "dns-learned")
-WITH_EMITTERS = ("stax", "stax-single", "stax-alt-multi", "stax-alt-single", "stax-nt", "stax-reset", "serene")
+WITH_EMITTERS = ("stax", "stax-single", "stax-alt-multi", "stax-alt-single", "stax-nt", "stax-reset", "stax-plus", "serene")
 
 
 QUICK: dict[str, Any] = {

@@ -315,6 +315,12 @@ def test_methods_are_those_of_the_paper():
     assert isinstance(METHODS["random"].explorer, RandomExplorer)
 
 
+def test_stax_plus_is_stax_with_another_learned_space():
+    for preset in PRESETS:
+        assert METHODS["stax-plus"].resolve(preset) == METHODS["stax"].resolve(preset, {"autoencoder": "auto-principal"})
+    assert METHODS["stax-plus"].explorer == METHODS["stax"].explorer
+
+
 def test_methods_beside_the_paper_have_the_values_of_their_authors():
     authors = {
         "selection": "dominated-novelty",

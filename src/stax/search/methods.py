@@ -210,6 +210,14 @@ METHODS = {
             parameters=_AURORA,
         ),
         Method(
+            "stax-plus",
+            "stax-plus",
+            "stax whose learned space is made of principal components of smoothed pictures",
+            _BOTH,
+            "#117733",
+            parameters={"autoencoder": "auto-principal"},
+        ),
+        Method(
             "random",
             "random",
             "genomes drawn at random like the first population, without selection: what any method must beat",
