@@ -39,11 +39,13 @@ NAMES = {
 }
 COLUMNS = ("task", "learner", "seed", "steps", "episodes", "core_seconds", "improvements")
 SEEDS = 3
-STEPS = {"hard-maze": 1_000_000, "curling": 1_000_000}
+STEPS = {"hard-maze": 4_000_000, "curling": 4_000_000}
 """Environment steps by task, where it is not STEPS_OF_OTHERS: the episodes of these are longer."""
-STEPS_OF_OTHERS = 500_000
-FEWER_STEPS = {"SAC": 50_000, "SAC, exploring": 50_000}
+STEPS_OF_OTHERS = 1_000_000
+FEWER_STEPS = {"SAC": 30_000, "SAC, exploring": 30_000}
 """Learners that take an hour for as many steps as the others do in minutes."""
+ENVIRONMENTS = {"PPO": 8, "SAC": 1}
+"""Environments that an algorithm steps side by side."""
 DENSE = "pendulum"
 """The task that pays at every step: Pendulum-v1."""
 DENSE_STEPS = {"stax": 200_000, "random": 200_000, "PPO": 200_000, "SAC": 20_000}
@@ -146,6 +148,7 @@ def train(run: Run, best: Best) -> None:
     import stable_baselines3
     import torch
     from stable_baselines3.common.callbacks import BaseCallback
+    from stable_baselines3.common.env_util import make_vec_env
 
     torch.set_num_threads(1)
     algorithm, options = LEARNERS[run.learner]
@@ -162,7 +165,8 @@ def train(run: Run, best: Best) -> None:
                     best.count(int(info["episode"]["l"]), reward, area)
             return True
 
-    learner = getattr(stable_baselines3, algorithm)("MlpPolicy", environment(run.task), seed=run.seed, device="cpu", **options)
+    envs = make_vec_env(lambda: environment(run.task), n_envs=ENVIRONMENTS[algorithm], seed=run.seed)
+    learner = getattr(stable_baselines3, algorithm)("MlpPolicy", envs, seed=run.seed, device="cpu", **options)
     learner.learn(run.steps, callback=Count())
 
 
@@ -171,9 +175,11 @@ def balance(run: Run) -> Callable[[Any], Any]:
     if run.learner in SEARCHES:
         import stax
 
-        options = {"task.reward_offset": 10.0 * DENSE_HORIZON, "task.episodes": DENSE_EPISODES}
+        settings: dict[str, Any] = {"task.reward_offset": 10.0 * DENSE_HORIZON, "task.episodes": DENSE_EPISODES}
         budget = run.steps // (DENSE_HORIZON * DENSE_EPISODES)
-        result = stax.run("gym:Pendulum-v1", algo=run.learner, budget=budget, seed=run.seed, workers=1, device="cpu", **options)
+        result = stax.run(
+            "gym:Pendulum-v1", algo=run.learner, budget=budget, seed=run.seed, workers=1, device="cpu", **settings
+        )
         return result.policy(int(result.best(0).id[0]))
     import stable_baselines3
     import torch
