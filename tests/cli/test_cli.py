@@ -160,7 +160,7 @@ def test_methods_are_listed(capsys):
     assert (done.returncode, done.stderr) == (0, "")
     assert main(["algos", "--json"]) == 0
     listed = json.loads(capsys.readouterr().out)
-    assert len(listed) == 15
+    assert len(listed) == 16
     for words in [method["name"] for method in listed] + ["published-code", "the letter of the paper"]:
         assert words in done.stdout
     assert {"name": "stax", "emitters": True, "training": "continued"}.items() <= listed[0].items()

@@ -73,7 +73,7 @@ def test_the_switch_flushes_results_and_operands():
 @X86
 def test_no_subnormals_are_left_in_a_simulation():
     """An arm that rests against a limit has speeds that would decay through the subnormal numbers."""
-    genomes = recorded("curling")["genome"]
+    genomes = recorded("curling")["genome"].astype(np.float64)
     tables, final = run_tables(genomes)
     assert subnormals(final) == 0
     for part in (tables._worlds, tables._solver):
@@ -124,7 +124,7 @@ def test_iterations_that_are_left_out_would_change_nothing():
     """Lanes as real steps leave them, with other velocities: those found to be done stay the same in all iterations left."""
     assert VELOCITY_ITERATIONS % ROUND == ROUND % PERIOD == 0
     rng = np.random.default_rng(2)
-    genomes = recorded("curling")["genome"]
+    genomes = recorded("curling")["genome"].astype(np.float64)
     stopped = went_on = 0
     for last in range(40, HORIZON, 60):
         tables = Tables(len(genomes))
