@@ -32,10 +32,10 @@ PAGE = Path(__file__).parents[1] / "docs" / "why.md"
 BEGIN, END = "<!-- reinforcement -->\n", "<!-- end of reinforcement -->"
 NAMES = {
     "redundant-arm": "Redundant Arm",
-    "hard-maze": "HardMaze",
-    "curling": "Curling",
     "mountain-car": "MountainCarContinuous",
     "point-maze": "PointMaze",
+    "curling": "Curling",
+    "hard-maze": "HardMaze",
 }
 COLUMNS = ("task", "learner", "seed", "steps", "episodes", "core_seconds", "improvements")
 SEEDS = 3
@@ -82,13 +82,15 @@ class Run:
 
 
 def planned() -> Iterator[Run]:
-    """Yield all runs of the study, one seed of everything after the other."""
-    for seed in range(SEEDS):
-        for task in (*BUILT_IN, *GYMNASIUM_TASKS):
-            for learner in (*SEARCHES, *LEARNERS):
-                yield Run(task, learner, seed, FEWER_STEPS.get(learner, STEPS.get(task, STEPS_OF_OTHERS)))
-        for learner, steps in DENSE_STEPS.items():
-            yield Run(DENSE, learner, seed, steps)
+    """Yield all runs of the study: the searches, which take seconds, then one seed of all learners after the other."""
+    for learners in (SEARCHES, tuple(LEARNERS)):
+        for seed in range(SEEDS):
+            for task in NAMES:
+                for learner in learners:
+                    yield Run(task, learner, seed, FEWER_STEPS.get(learner, STEPS.get(task, STEPS_OF_OTHERS)))
+            for learner in learners:
+                if learner in DENSE_STEPS:
+                    yield Run(DENSE, learner, seed, DENSE_STEPS[learner])
 
 
 class Best:
