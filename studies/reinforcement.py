@@ -29,7 +29,6 @@ from run import GYMNASIUM_TASKS
 
 TABLE = Path(__file__).parent / "results" / "reinforcement.csv"
 PAGE = Path(__file__).parents[1] / "docs" / "why.md"
-BEGIN, END = "<!-- reinforcement -->\n", "<!-- end of reinforcement -->"
 NAMES = {
     "redundant-arm": "Redundant Arm",
     "mountain-car": "MountainCarContinuous",
@@ -303,11 +302,12 @@ def dense_table(rows: Sequence[dict[str, Any]]) -> str:
 def show() -> None:
     """Write the tables into docs/why.md."""
     rows = read_table()
-    tables = [result_table(rows, task) for task in NAMES if any(row["task"] == task for row in rows)]
-    tables.append(dense_table(rows))
+    sparse = "\n\n".join(result_table(rows, task) for task in NAMES if any(row["task"] == task for row in rows))
     page = PAGE.read_text()
-    before, rest = page.split(BEGIN)
-    PAGE.write_text(before + BEGIN + "\n\n".join(tables) + "\n" + rest[rest.index(END) :])
+    for name, table in (("reinforcement", sparse), ("dense", dense_table(rows))):
+        before, rest = page.split(f"<!-- {name} -->\n")
+        page = f"{before}<!-- {name} -->\n{table}\n{rest[rest.index(f'<!-- end of {name} -->') :]}"
+    PAGE.write_text(page)
 
 
 def main() -> None:
