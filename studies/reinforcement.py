@@ -1,4 +1,4 @@
-"""Compares searches with reinforcement learning: which reward areas are found within the same number of environment steps.
+"""Compare searches with reinforcement learning: which reward areas are found within the same number of environment steps.
 
     python studies/reinforcement.py                  # every run that the table does not hold yet, two at a time
     python studies/reinforcement.py --show           # writes the tables of docs/why.md
@@ -146,13 +146,9 @@ def task_horizon(task: Any) -> int:
 
 def train(run: Run, best: Best) -> None:
     """Train a learner for as many steps."""
-    import stable_baselines3
-    import torch
     from stable_baselines3.common.callbacks import BaseCallback
     from stable_baselines3.common.env_util import make_vec_env
 
-    torch.set_num_threads(1)
-    algorithm, options = LEARNERS[run.learner]
     built_in = run.task in BUILT_IN
 
     class Count(BaseCallback):  # type: ignore[misc]
@@ -166,9 +162,19 @@ def train(run: Run, best: Best) -> None:
                     best.count(int(info["episode"]["l"]), reward, area)
             return True
 
+    algorithm, _ = LEARNERS[run.learner]
     envs = make_vec_env(lambda: environment(run.task), n_envs=ENVIRONMENTS[algorithm], seed=run.seed)
-    learner = getattr(stable_baselines3, algorithm)("MlpPolicy", envs, seed=run.seed, device="cpu", **options)
-    learner.learn(run.steps, callback=Count())
+    make_learner(run, envs).learn(run.steps, callback=Count())
+
+
+def make_learner(run: Run, envs: Any) -> Any:
+    """Make the learner of a run, on one core."""
+    import stable_baselines3
+    import torch
+
+    torch.set_num_threads(1)
+    algorithm, options = LEARNERS[run.learner]
+    return getattr(stable_baselines3, algorithm)("MlpPolicy", envs, seed=run.seed, device="cpu", **options)
 
 
 def balance(run: Run) -> Callable[[Any], Any]:
@@ -182,13 +188,7 @@ def balance(run: Run) -> Callable[[Any], Any]:
             "gym:Pendulum-v1", algo=run.learner, budget=budget, seed=run.seed, workers=1, device="cpu", **settings
         )
         return result.policy(int(result.best(0).id[0]))
-    import stable_baselines3
-    import torch
-
-    torch.set_num_threads(1)
-    algorithm, options = LEARNERS[run.learner]
-    learner = getattr(stable_baselines3, algorithm)("MlpPolicy", "Pendulum-v1", seed=run.seed, device="cpu", **options)
-    learner.learn(run.steps)
+    learner = make_learner(run, "Pendulum-v1").learn(run.steps)
     return lambda seen: learner.predict(seen, deterministic=True)[0]
 
 

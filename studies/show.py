@@ -182,16 +182,20 @@ def learning_tables(_: Runs) -> str:
     return "\n\n".join(tables)
 
 
+def load_spaces(budget: int, *, complete: bool) -> Runs:
+    """Return the runs of the study of learned spaces with this budget: the complete method or exploration alone, and other methods."""
+    every = load("spaces", budget)
+    return {run: rows for run, rows in every.items() if run[1] in RIVALS or run[1].endswith(COMPLETE_SPACE) == complete}
+
+
 def spaces_tables(_: Runs) -> str:
     """Return a table for each budget and task of the study of learned spaces: of exploration alone, then of the complete method."""
     tables = []
     for complete in (False, True):
         for budget in (20_000, 3_000, 2_500, 100_000):
-            every = load("spaces", budget)
-            spaces = {run[0] for run in every if run[1] not in RIVALS and run[1].endswith(COMPLETE_SPACE) == complete}
-            runs = {run: rows for run, rows in every.items() if run[1] in RIVALS or run[1].endswith(COMPLETE_SPACE) == complete}
+            runs = load_spaces(budget, complete=complete)
             what = "complete method" if complete else "exploration alone"
-            for task in sorted(spaces):
+            for task in sorted({of_task for of_task, label, _ in runs if label not in RIVALS}):
                 tables.append(spaces_table(runs, task, f"{budget:,} evaluations, {what}"))
     return "\n\n".join(tables)
 
@@ -386,8 +390,7 @@ def main() -> None:
             continue
         runs = load(study) if study not in ("learning", "spaces", "steps") else {}
         if study == "spaces":
-            drawn = {run: rows for run, rows in load(study, 100_000).items() if run[1] in COLORS}
-            draw(study, drawn, "coverage", "coverage, %")
+            draw(study, load_spaces(100_000, complete=True), "coverage", "coverage, %")
         if study not in ("differences", "learning", "spaces", "steps"):
             draw(study, runs, "coverage", "coverage, %")
         if study not in ("ceiling", "training", "differences", "learning", "spaces", "steps"):
